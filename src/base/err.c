@@ -18,12 +18,17 @@ int err_set(struct err *e, int code, const char *fmt, ...)
 
 int err_prefix(struct err *e, int code, const char *what)
 {
-	if (e) {
-		char old[sizeof(e->text)];
-		memcpy(old, e->text, sizeof(old));
-		int n = snprintf(e->text, sizeof(e->text), "%s%s", what, *old ? ": " : "");
-		if (n > 0 && (size_t)n < sizeof(e->text))
-			snprintf(e->text + n, sizeof(e->text) - (size_t)n, "%s", old);
-	}
+	if (!e)
+		return code;
+	char old[sizeof(e->text)];
+	memcpy(old, e->text, sizeof(old));
+	size_t at = (size_t)snprintf(e->text, sizeof(e->text), "%s%s", what, *old ? ": " : "");
+	size_t n = strlen(old);
+	if (at >= sizeof(e->text))
+		return code;
+	if (n >= sizeof(e->text) - at)
+		n = sizeof(e->text) - at - 1;
+	memcpy(e->text + at, old, n);
+	e->text[at + n] = 0;
 	return code;
 }
