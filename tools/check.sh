@@ -1,0 +1,13 @@
+#!/bin/sh
+# make check: install what is missing, build, pass every test; the counting is tools/check.py's.
+set -eu
+cd "$(dirname "$0")/.."
+
+tools/packages.sh install build bpf test
+tools/python.sh torch >/dev/null || tools/packages.sh install demo
+tools/build.sh build
+python=$(tools/python.sh pytest) || {
+	echo "spotter: no Python with pytest was found; set SPOTTER_PYTHON to one" >&2
+	exit 1
+}
+exec "$python" tools/check.py build

@@ -1,0 +1,18 @@
+#!/bin/sh
+# make demo: from a machine with a C compiler to the report about a real training, in one command.
+# The recording is kept as build/demo.spot, to look at with `build/spotter report build/demo.spot`.
+set -eu
+cd "$(dirname "$0")/.."
+
+tools/packages.sh install build bpf
+python=$(tools/python.sh torch) || {
+	tools/packages.sh install demo
+	python=$(tools/python.sh torch)
+} || {
+	echo "spotter: no Python with PyTorch was found; set SPOTTER_PYTHON to one" >&2
+	exit 1
+}
+
+tools/build.sh build
+rm -f build/demo.spot
+exec build/spotter run -o build/demo.spot -- "$python" workloads/light/train.py --epochs 2
