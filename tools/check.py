@@ -1,7 +1,7 @@
-"""Run every test there is and count them: check.py [--unit-only] BUILD_DIR [PYTEST ARGUMENT...]
+"""Run every test there is and count them: check.py [--unit-only | --pytest-only] BUILD_DIR [PYTEST ARGUMENT...]
 
 Unit tests are counted by their functions (cmocka prints one line for each), not by their programs. What each
-said goes to BUILD_DIR/check-unit.log and BUILD_DIR/check-pytest.xml. The last line is
+said goes to BUILD_DIR/meson-logs/testlog.txt and BUILD_DIR/check-pytest.xml. The last line is
 "N passed, N failed, N skipped"; the exit status is 1 if anything failed or nothing ran.
 """
 import json
@@ -75,11 +75,12 @@ def pytest(build, arguments):
 
 def main():
     arguments = sys.argv[1:]
-    unit_only = arguments[:1] == ['--unit-only']
-    arguments = arguments[unit_only:]
+    only = arguments.pop(0) if arguments[0].startswith('--') else ''
     build = Path(arguments[0])
-    counts = unit_tests(build)
-    if not unit_only:
+    counts = (0, 0, 0)
+    if only != '--pytest-only':
+        counts = add(counts, unit_tests(build))
+    if only != '--unit-only':
         counts = add(counts, pytest(build, arguments[1:] or ['tests']))
     print('%d passed, %d failed, %d skipped' % counts)
     sys.exit(bool(counts[1]) or not any(counts))
