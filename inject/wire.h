@@ -6,7 +6,7 @@
  * its trace. One producer, one consumer, no locks, no system calls while recording. When the ring is full
  * the producer drops the record and counts it.
  *
- * Byte order is the host's; both sides run on one host. This header needs libc's stdint.h only, and is the
+ * Byte order is the host's; both sides run on one host. This header needs libc's stddef.h and stdint.h only, and is the
  * truth for three producers: the Python step hook, spotter/mark.h and (later) the injected library.
  *
  * A producer writes a record, then publishes it by a release store of head + 1 (plain store in Python: the
@@ -15,6 +15,7 @@
 #ifndef SPOTTER_WIRE_H
 #define SPOTTER_WIRE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define WIRE_DIR_ENV      "SPOTTER_DIR"
@@ -32,14 +33,19 @@ struct wire_header {
 	uint32_t header_bytes; /* WIRE_HEADER_BYTES */
 	uint32_t record_bytes; /* WIRE_RECORD_BYTES */
 	uint32_t capacity;     /* records, a power of two */
-	uint32_t pid, tid;     /* as the producer sees them (its own pid namespace) */
-	uint64_t start_ns;     /* CLOCK_MONOTONIC when the ring was made */
+	/*
+	 * As the producer sees them (its own pid namespace). pid 0: the producer is no process of the job, what
+	 * is in here is about the job as a whole. tid 0: of any thread of the process, one after the other.
+	 */
+	uint32_t pid, tid;
+	uint64_t start_ns; /* CLOCK_MONOTONIC when the ring was made */
+	uint64_t pid_ns;   /* inode of the producer's /proc/self/ns/pid; 0 unknown */
 	uint8_t pad0[16];
 	/* offset 64: the producer's line */
 	uint64_t head;    /* records ever published */
 	uint64_t dropped; /* records that found the ring full */
 	uint64_t
-		cost_ns; /* what the producer's hook cost the job so far, estimated by itself; 0 unknown */
+		cost_ns; /* what all this cost the job so far, as the producer estimates; 0 unknown */
 	uint8_t pad1[40];
 	/* offset 128: the consumer's line */
 	uint64_t tail; /* records consumed */
@@ -63,6 +69,14 @@ enum wire_kind {
 	WIRE_NOTICE = 102, /* the same pieces; text is a sentence for people */
 };
 
+/*
+ * A step with dur 0: its begin is not known; it counts as a step, but has no place among step times.
+ * A GC pause with generation WIRE_NONE: several short pauses together, dur and collected are sums.
+ * The first record of a ring is the fact "hook=NAME": who speaks here ("torch hook", "marks", "regex 'X'"),
+ * which becomes the source of the steps. Of several sources of steps in one job, the most explicit one is
+ * kept (regex, then marks, then torch hook) and steps of the others are ignored.
+ */
+
 #define WIRE_TEXT_BYTES 40
 #define WIRE_MORE       0x8000 /* in flags: the text goes on in the next record of this ring */
 
@@ -74,5 +88,10 @@ struct wire_record {
 	uint32_t aux;
 	int64_t arg[5]; /* WIRE_NONE where there is no value */
 };
+
+_Static_assert(offsetof(struct wire_header, head) == 64, "the producer's line");
+_Static_assert(offsetof(struct wire_header, tail) == 128, "the consumer's line");
+_Static_assert(sizeof(struct wire_header) == 192, "three lines");
+_Static_assert(sizeof(struct wire_record) == WIRE_RECORD_BYTES, "one line");
 
 #endif
