@@ -6,7 +6,7 @@
  * its trace. One producer, one consumer, no locks, no system calls while recording. When the ring is full
  * the producer drops the record and counts it.
  *
- * Byte order is the host's; both sides run on one host. This header needs libc's stddef.h and stdint.h only, and is the
+ * Byte order is the host's; both sides run on one host. This header needs no more than a compiler, and is the
  * truth for three producers: the Python step hook, spotter/mark.h and (later) the injected library.
  *
  * A producer writes a record, then publishes it by a release store of head + 1 (plain store in Python: the
@@ -44,8 +44,7 @@ struct wire_header {
 	/* offset 64: the producer's line */
 	uint64_t head;    /* records ever published */
 	uint64_t dropped; /* records that found the ring full */
-	uint64_t
-		cost_ns; /* what all this cost the job so far, as the producer estimates; 0 unknown */
+	uint64_t cost_ns; /* cost to the job so far, as the producer estimates it; 0 unknown */
 	uint8_t pad1[40];
 	/* offset 128: the consumer's line */
 	uint64_t tail; /* records consumed */
