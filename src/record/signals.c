@@ -77,8 +77,24 @@ void signals_close(struct signals *s)
 	s->fd = -1;
 }
 
+/* ------------------------------------------------------------------------------- our own crash */
+
 static volatile sig_atomic_t guarded_pid;
 
+/* Was that the end of the job? Then end as it did. */
+static void end_with_job(void)
+{
+	int status = 0;
+	pid_t pid;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0 && pid != (pid_t)guarded_pid)
+		;
+	if (pid == (pid_t)guarded_pid)
+		_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+	if (pid < 0)
+		_exit(1);
+}
+
+/* Only system calls from here on: nothing of this process can be trusted any more. */
 static void crashed(int sig)
 {
 	static const char text[] = "spotter: internal error in the recorder; the job goes on "
@@ -86,22 +102,26 @@ static void crashed(int sig)
 	(void)sig;
 	ssize_t ignored = write(STDERR_FILENO, text, sizeof(text) - 1);
 	(void)ignored;
+	sigset_t set;
+	watched_set(&set);
 	for (;;) {
-		int status = 0;
-		pid_t pid = waitpid((pid_t)guarded_pid, &status, 0);
-		if (pid < 0 && errno == EINTR)
-			continue;
-		if (pid == (pid_t)guarded_pid && WIFSIGNALED(status))
-			_exit(128 + WTERMSIG(status));
-		_exit(pid == (pid_t)guarded_pid ? WEXITSTATUS(status) : 1);
+		siginfo_t si;
+		end_with_job();
+		int got = sigwaitinfo(&set, &si);
+		if (got > 0 && got != SIGCHLD && si.si_code == SI_USER)
+			kill((pid_t)guarded_pid, got);
 	}
 }
 
 void signals_guard(pid_t job_pid)
 {
 	static const int crashes[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
-	struct sigaction sa = { .sa_handler = crashed, .sa_flags = SA_RESETHAND | SA_NODEFER };
+	static char stack[64 * 1024]; /* a stack overflow is a crash too */
+	stack_t alternative = { .ss_sp = stack, .ss_size = sizeof(stack) };
+	struct sigaction sa = { .sa_handler = crashed,
+				.sa_flags = SA_RESETHAND | SA_NODEFER | SA_ONSTACK };
 	guarded_pid = (sig_atomic_t)job_pid;
+	sigaltstack(&alternative, NULL);
 	for (size_t i = 0; i < sizeof(crashes) / sizeof(*crashes); i++)
 		sigaction(crashes[i], &sa, NULL);
 	signal(SIGPIPE, SIG_IGN);
