@@ -14,5 +14,9 @@ for library in $needed; do
 	*) echo "spotter: $dir/spotter needs $library, which is not glibc's" >&2; exit 1 ;;
 	esac
 done
+# An old glibc does not run constructors of a program linked like this: there must be none but the compiler's own.
+constructors=$(readelf --sections --wide $dir/spotter | awk '{ for (i = 1; i < NF; i++) if ($i == ".init_array") print $(i + 4) }')
+[ $((0x${constructors:-0})) -le 8 ] || { echo "spotter: $dir/spotter has constructors" >&2; exit 1; }
+
 glibc=$(objdump -T $dir/spotter | grep -o 'GLIBC_[0-9.]*' | sort -u -V | tail -n 1)
 echo "$dir/spotter: $(wc -c <$dir/spotter) bytes, needs ${glibc#GLIBC_} or newer of glibc and nothing else"
