@@ -216,6 +216,13 @@ uint64_t rec_damaged(const struct rec_reader *r);
 bool rec_is_live(const struct rec_reader *r);
 
 const char *rec_get(const struct rec_reader *r, const char *key); /* owned by r; NULL if not set */
+
+/* All facts of the run, in the order of their keys; owned by r until rec_refresh. */
+struct rec_fact {
+	const char *key, *value;
+};
+size_t rec_facts(const struct rec_reader *r, const struct rec_fact **ret);
+
 uint64_t rec_t0(const struct rec_reader *r); /* first tick or event, 0 if none */
 uint64_t rec_t1(const struct rec_reader *r); /* last tick seen or end of the last event */
 
@@ -303,6 +310,17 @@ struct rec_gap_info {
 	const char *reason;
 };
 size_t rec_gaps(const struct rec_reader *r, const struct rec_gap_info **ret);
+
+/* The findings kept in the recording (see rec_findings); owned by r until rec_refresh. */
+size_t rec_kept_findings(const struct rec_reader *r, const struct rec_finding **ret);
+
+/* What a series takes in the file, from chunk summaries and the tail. 0 or -errno with words. */
+struct rec_series_size {
+	uint64_t samples;
+	uint64_t bytes; /* of its chunks; what is in the tail is not counted */
+};
+int rec_series_size(struct rec_reader *r, uint32_t series, struct rec_series_size *ret,
+		    struct err *e);
 
 /* (monotonic, realtime) pairs kept through the run; the real time of a monotonic stamp. */
 uint64_t rec_realtime_ns(const struct rec_reader *r, uint64_t mono_ns);
