@@ -1,0 +1,273 @@
+/*
+ * JSON lines: one object per line, told apart by "type": first the run, entities and series, then samples in
+ * the order of time, events in the order of time, gaps, notices and findings. What is absent is left out.
+ */
+#include <stdlib.h>
+
+#include <jansson.h>
+
+#include "base/map.h"
+#include "export/columns.h"
+#include "export/export.h"
+#include "export/scan.h"
+#include "export/text.h"
+
+static void add_key(struct buf *b, const char *key)
+{
+	buf_addf(b, ",\"%s\":", key);
+}
+
+static void add_text(struct buf *b, const char *key, const char *value)
+{
+	if (!value)
+		return;
+	add_key(b, key);
+	text_json(b, value);
+}
+
+static void add_i64(struct buf *b, const char *key, int64_t value)
+{
+	add_key(b, key);
+	text_i64(b, value);
+}
+
+static void add_stamp(struct buf *b, const struct rec_reader *r, uint64_t t_ns)
+{
+	add_i64(b, "t_ns", (int64_t)t_ns);
+	add_key(b, "time");
+	buf_addc(b, '"');
+	text_time(b, rec_realtime_ns(r, t_ns));
+	buf_addc(b, '"');
+}
+
+/* JSON text of the recording as a value on one line; what does not parse is kept as a string. */
+static void add_raw(struct buf *b, const char *key, const char *json)
+{
+	if (!json)
+		return;
+	json_t *value = json_loads(json, JSON_DECODE_ANY, NULL);
+	char *line = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+	if (line) {
+		add_key(b, key);
+		buf_adds(b, line);
+	} else {
+		add_text(b, key, json);
+	}
+	free(line);
+	json_decref(value);
+}
+
+static void write_run(struct export_job *job)
+{
+	/* Facts that are asked for by name: the reader does not list the others. */
+	static const struct {
+		const char *key;
+		bool json;
+	} facts[] = {
+		{ "command", true },       { "command_line", false }, { "cwd", false },
+		{ "host", false },         { "user", false },         { "kernel", false },
+		{ "cpu_model", false },    { "boot_id", false },      { "spotter_version", false },
+		{ "interval_ns", true },   { "state", false },        { "start_real_ns", true },
+		{ "start_mono_ns", true }, { "end_mono_ns", true },   { "exit_code", true },
+		{ "signal", true },        { "task_reader", false },  { "steps_source", false },
+		{ "gpu.reason", false },
+	};
+	struct buf *b = &job->out->text;
+	buf_adds(b, "{\"type\":\"run\"");
+	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++) {
+		const char *value = rec_get(job->r, facts[i].key);
+		if (facts[i].json)
+			add_raw(b, facts[i].key, value);
+		else
+			add_text(b, facts[i].key, value);
+	}
+	buf_adds(b, "}\n");
+}
+
+static int write_entities(struct export_job *job)
+{
+	struct buf *b = &job->out->text;
+	const struct rec_entity_info *all;
+	size_t n = rec_entities(job->r, &all);
+	int rc = 0;
+	for (size_t i = 0; !rc && i < n; i++) {
+		buf_addf(b, "{\"type\":\"entity\",\"id\":%u", all[i].id);
+		if (all[i].parent)
+			add_i64(b, "parent", all[i].parent);
+		add_text(b, "kind", entity_kind_name(all[i].kind));
+		add_text(b, "name", all[i].name);
+		add_i64(b, "key", all[i].key);
+		add_i64(b, "t0_ns", (int64_t)all[i].t0_ns);
+		if (all[i].t1_ns)
+			add_i64(b, "t1_ns", (int64_t)all[i].t1_ns);
+		add_raw(b, "attrs", all[i].attrs);
+		buf_adds(b, "}\n");
+		rc = out_step(job->out);
+	}
+	return rc;
+}
+
+static int write_series(struct export_job *job)
+{
+	struct buf *b = &job->out->text;
+	int rc = 0;
+	for (size_t i = 0; !rc && i < job->chosen.nseries; i++) {
+		const struct rec_series_info *s = job->chosen.series[i];
+		buf_addf(b, "{\"type\":\"series\",\"id\":%u,\"entity\":%u", s->id, s->entity);
+		add_text(b, "metric", s->name);
+		add_text(b, "unit", s->unit);
+		add_text(b, "kind", s->kind == METRIC_COUNTER ? "counter" : "gauge");
+		add_text(b, "source", s->source);
+		buf_adds(b, "}\n");
+		rc = out_step(job->out);
+	}
+	return rc;
+}
+
+static void add_sample(struct export_job *job, const struct buf *stamp, const struct scan_value *v)
+{
+	struct buf *b = &job->out->text;
+	const struct rec_series_info *s = job->chosen.series[v->index];
+	buf_adds(b, "{\"type\":\"sample\"");
+	buf_add(b, stamp->data, stamp->len);
+	add_i64(b, "series", s->id);
+	add_i64(b, "entity", s->entity);
+	add_text(b, "metric", s->name);
+	add_key(b, "value");
+	if (v->type == METRIC_I64)
+		text_i64(b, v->i);
+	else
+		text_f64(b, v->v);
+	buf_adds(b, "}\n");
+}
+
+static int write_samples(struct export_job *job, struct err *e)
+{
+	struct buf stamp = BUF_INIT;
+	struct scan *scan;
+	struct scan_row row;
+	int rc = scan_new(job->r, job->chosen.series, job->chosen.nseries, job->query->t0,
+			  job->query->t1, &scan);
+	if (rc)
+		return err_set(e, -rc, "out of memory");
+	while (!rc && (rc = scan_next(scan, &row, e)) > 0) {
+		rc = 0;
+		buf_clear(&stamp);
+		add_stamp(&stamp, job->r, row.t_ns);
+		for (size_t i = 0; !rc && i < row.n; i++) {
+			add_sample(job, &stamp, &row.values[i]);
+			rc = export_step(job, row.t_ns);
+		}
+	}
+	buf_free(&stamp);
+	scan_free(scan);
+	return rc;
+}
+
+static void add_event(struct export_job *job, const struct scan_event *event)
+{
+	struct buf *b = &job->out->text;
+	const struct rec_track_info *track = job->chosen.tracks[event->index];
+	struct columns columns;
+	columns_of(track, &columns);
+	buf_adds(b, "{\"type\":\"event\"");
+	add_stamp(b, job->r, (uint64_t)event->row[EV_T]);
+	if (event->row[EV_DUR] != REC_NONE)
+		add_i64(b, "dur_ns", event->row[EV_DUR]);
+	add_i64(b, "entity", track->entity);
+	add_text(b, "track", track->name);
+	add_key(b, "args");
+	columns_args(b, job->r, &columns, event->row);
+	buf_adds(b, "}\n");
+}
+
+static int write_events(struct export_job *job, struct err *e)
+{
+	struct scan_events *scan;
+	struct scan_event event;
+	int rc = scan_events_new(job->r, job->chosen.tracks, job->chosen.ntracks, job->query->t0,
+				 job->query->t1, &scan);
+	if (rc)
+		return err_set(e, -rc, "out of memory");
+	while (!rc && (rc = scan_events_next(scan, &event, e)) > 0) {
+		add_event(job, &event);
+		rc = export_step(job, (uint64_t)event.row[EV_T]);
+	}
+	scan_events_free(scan);
+	return rc;
+}
+
+static int write_gaps(struct export_job *job)
+{
+	struct buf *b = &job->out->text;
+	const struct rec_gap_info *all;
+	size_t n = rec_gaps(job->r, &all);
+	struct map chosen;
+	uint64_t value;
+	int rc = 0;
+	map_init(&chosen);
+	for (size_t i = 0; !rc && i < job->chosen.nseries; i++)
+		rc = map_put(&chosen, job->chosen.series[i]->id, 1);
+	for (size_t i = 0; !rc && i < n; i++) {
+		uint64_t until = all[i].t1_ns ? all[i].t1_ns : UINT64_MAX;
+		if (all[i].t0_ns >= job->query->t1 || until <= job->query->t0 ||
+		    !map_get(&chosen, all[i].series, &value))
+			continue;
+		buf_adds(b, "{\"type\":\"gap\"");
+		add_i64(b, "series", all[i].series);
+		add_i64(b, "t0_ns", (int64_t)all[i].t0_ns);
+		if (all[i].t1_ns)
+			add_i64(b, "t1_ns", (int64_t)all[i].t1_ns);
+		add_text(b, "reason", all[i].reason);
+		buf_adds(b, "}\n");
+		rc = out_step(job->out);
+	}
+	map_free(&chosen);
+	return rc;
+}
+
+static int write_notices(struct export_job *job)
+{
+	struct buf *b = &job->out->text;
+	const struct rec_notice_info *all;
+	size_t n = rec_notices(job->r, &all);
+	int rc = 0;
+	for (size_t i = 0; !rc && i < n; i++) {
+		if (all[i].t_ns < job->query->t0 || all[i].t_ns >= job->query->t1)
+			continue;
+		buf_adds(b, "{\"type\":\"notice\"");
+		add_stamp(b, job->r, all[i].t_ns);
+		if (all[i].entity)
+			add_i64(b, "entity", all[i].entity);
+		add_text(b, "kind", all[i].kind);
+		add_text(b, "text", all[i].text);
+		add_raw(b, "attrs", all[i].attrs);
+		buf_adds(b, "}\n");
+		rc = out_step(job->out);
+	}
+	return rc;
+}
+
+static int jsonl_write(struct export_job *job, struct err *e)
+{
+	write_run(job);
+	int rc = write_entities(job);
+	if (!rc)
+		rc = write_series(job);
+	if (!rc)
+		rc = write_samples(job, e);
+	if (!rc)
+		rc = write_events(job, e);
+	if (!rc)
+		rc = write_gaps(job);
+	if (!rc)
+		rc = write_notices(job);
+	return rc;
+}
+
+extern const struct exporter exporter_jsonl;
+const struct exporter exporter_jsonl = {
+	.name = "jsonl",
+	.help = "JSON lines, one object per sample, event, entity, notice",
+	.write = jsonl_write,
+};
