@@ -3,6 +3,7 @@
  * the order of time, events in the order of time, gaps, notices and findings. What is absent is left out.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include <jansson.h>
 
@@ -40,48 +41,57 @@ static void add_stamp(struct buf *b, const struct rec_reader *r, uint64_t t_ns)
 	buf_addc(b, '"');
 }
 
-/* JSON text of the recording as a value on one line; what does not parse is kept as a string. */
-static void add_raw(struct buf *b, const char *key, const char *json)
+/* A text; with json, JSON text as a value on one line, or as a string where it does not parse. */
+static void add_value(struct buf *b, const char *text, bool json)
 {
-	if (!json)
-		return;
-	json_t *value = json_loads(json, JSON_DECODE_ANY, NULL);
+	json_t *value = json && text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
 	char *line = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-	if (line) {
-		add_key(b, key);
+	if (line)
 		buf_adds(b, line);
-	} else {
-		add_text(b, key, json);
-	}
+	else
+		text_json(b, text);
 	free(line);
 	json_decref(value);
 }
 
-static void write_run(struct export_job *job)
+static void add_raw(struct buf *b, const char *key, const char *json)
 {
-	/* Facts that are asked for by name: the reader does not list the others. */
-	static const struct {
-		const char *key;
-		bool json;
-	} facts[] = {
-		{ "command", true },       { "command_line", false }, { "cwd", false },
-		{ "host", false },         { "user", false },         { "kernel", false },
-		{ "cpu_model", false },    { "boot_id", false },      { "spotter_version", false },
-		{ "interval_ns", true },   { "state", false },        { "start_real_ns", true },
-		{ "start_mono_ns", true }, { "end_mono_ns", true },   { "exit_code", true },
-		{ "signal", true },        { "task_reader", false },  { "steps_source", false },
-		{ "gpu.reason", false },
-	};
+	if (!json)
+		return;
+	add_key(b, key);
+	add_value(b, json, true);
+}
+
+/* Facts are text; these hold a number or a list. (A version "1.13" is none.) */
+static bool fact_is_json(const char *key)
+{
+	static const char *const whole[] = { "command", "exit_code", "signal", "recorder_pid",
+					     "self.lost_records" };
+	static const char *const ends[] = { "_ns", "_bytes" };
+	size_t len = strlen(key);
+	for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++)
+		if (!strcmp(key, whole[i]))
+			return true;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		if (len > strlen(ends[i]) && !strcmp(key + len - strlen(ends[i]), ends[i]))
+			return true;
+	return false;
+}
+
+static int write_run(struct export_job *job)
+{
 	struct buf *b = &job->out->text;
+	const struct rec_fact *facts;
+	size_t n = rec_facts(job->r, &facts);
 	buf_adds(b, "{\"type\":\"run\"");
-	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++) {
-		const char *value = rec_get(job->r, facts[i].key);
-		if (facts[i].json)
-			add_raw(b, facts[i].key, value);
-		else
-			add_text(b, facts[i].key, value);
+	for (size_t i = 0; i < n; i++) {
+		buf_addc(b, ',');
+		text_json(b, facts[i].key);
+		buf_addc(b, ':');
+		add_value(b, facts[i].value, fact_is_json(facts[i].key));
 	}
 	buf_adds(b, "}\n");
+	return out_step(job->out);
 }
 
 static int write_entities(struct export_job *job)
@@ -248,10 +258,30 @@ static int write_notices(struct export_job *job)
 	return rc;
 }
 
+static int write_findings(struct export_job *job)
+{
+	struct buf *b = &job->out->text;
+	const struct rec_finding *all;
+	size_t n = rec_kept_findings(job->r, &all);
+	int rc = 0;
+	for (size_t i = 0; !rc && i < n; i++) {
+		buf_adds(b, "{\"type\":\"finding\"");
+		add_text(b, "id", all[i].id);
+		add_text(b, "severity", all[i].severity);
+		add_text(b, "text", all[i].text);
+		add_raw(b, "evidence", all[i].evidence);
+		add_text(b, "advice", all[i].advice);
+		buf_adds(b, "}\n");
+		rc = out_step(job->out);
+	}
+	return rc;
+}
+
 static int jsonl_write(struct export_job *job, struct err *e)
 {
-	write_run(job);
-	int rc = write_entities(job);
+	int rc = write_run(job);
+	if (!rc)
+		rc = write_entities(job);
 	if (!rc)
 		rc = write_series(job);
 	if (!rc)
@@ -262,12 +292,14 @@ static int jsonl_write(struct export_job *job, struct err *e)
 		rc = write_gaps(job);
 	if (!rc)
 		rc = write_notices(job);
+	if (!rc)
+		rc = write_findings(job);
 	return rc;
 }
 
 extern const struct exporter exporter_jsonl;
 const struct exporter exporter_jsonl = {
 	.name = "jsonl",
-	.help = "JSON lines, one object per sample, event, entity, notice",
+	.help = "JSON lines, one object per sample, event, entity, notice, finding",
 	.write = jsonl_write,
 };
