@@ -5,7 +5,7 @@ import sys
 
 def main():
     symbol, out, entries = sys.argv[1], sys.argv[2], sys.argv[3:]
-    lines = ['/* Made by tools/embed.py; do not edit. */', '#include "record/embed.h"', '']
+    lines = ['/* Made by tools/embed.py; do not edit. */', '#include "base/embed.h"', '']
     table = []
     for i, entry in enumerate(entries):
         name, path = entry.split('=', 1)

@@ -4,13 +4,7 @@
 #ifndef SPOTTER_RECORD_EMBED_H
 #define SPOTTER_RECORD_EMBED_H
 
-#include <stddef.h>
-
-struct embedded_file {
-	const char *path; /* "python/sitecustomize.py"; NULL ends the table */
-	const unsigned char *data;
-	size_t len;
-};
+#include "base/embed.h"
 
 extern const struct embedded_file embedded_files[];
 
