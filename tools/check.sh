@@ -3,8 +3,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-tools/packages.sh install build bpf test
-tools/python.sh torch >/dev/null || tools/packages.sh install demo
+groups="build bpf test"
+tools/python.sh torch >/dev/null || groups="$groups demo"
+tools/packages.sh install $groups
 tools/build.sh build
 python=$(tools/python.sh pytest) || {
 	echo "spotter: no Python with pytest was found; set SPOTTER_PYTHON to one" >&2
