@@ -314,13 +314,13 @@ size_t rec_gaps(const struct rec_reader *r, const struct rec_gap_info **ret);
 /* The findings kept in the recording (see rec_findings); owned by r until rec_refresh. */
 size_t rec_kept_findings(const struct rec_reader *r, const struct rec_finding **ret);
 
-/* What a series takes in the file, from chunk summaries and the tail. 0 or -errno with words. */
-struct rec_series_size {
-	uint64_t samples;
+/* What a series or a track holds and takes in the file, from summaries and the tail. 0 or -errno with words. */
+struct rec_size {
+	uint64_t n;	/* samples or events */
 	uint64_t bytes; /* of its chunks; what is in the tail is not counted */
 };
-int rec_series_size(struct rec_reader *r, uint32_t series, struct rec_series_size *ret,
-		    struct err *e);
+int rec_series_size(struct rec_reader *r, uint32_t series, struct rec_size *ret, struct err *e);
+int rec_track_size(struct rec_reader *r, uint32_t track, struct rec_size *ret, struct err *e);
 
 /* (monotonic, realtime) pairs kept through the run; the real time of a monotonic stamp. */
 uint64_t rec_realtime_ns(const struct rec_reader *r, uint64_t mono_ns);
