@@ -13,13 +13,13 @@ ROOT = Path(__file__).resolve().parents[1]
 MAY_INCLUDE = {
     'base': [],
     'recording': ['base'],
-    'extension': ['base', 'recording'],
     'sources': ['base', 'recording'],
     'tracers': ['base', 'recording', 'sources'],
     'record': ['base', 'recording', 'sources', 'tracers'],
     'analyze': ['base', 'recording'],
     'report': ['base', 'recording', 'analyze'],
     'export': ['base', 'recording', 'analyze'],
+    'extension': ['base', 'recording', 'export'],
     'commands': ['base', 'recording', 'sources', 'tracers', 'record', 'analyze', 'report', 'export'],
 }
 
