@@ -68,22 +68,28 @@ static struct rec_bucket counter_over(const struct rec_points *p, uint64_t t0, u
 	return b;
 }
 
+static struct rec_bucket gauge_in(const struct rec_points *p, uint64_t t0, uint64_t t1)
+{
+	struct rec_bucket b = { 0, INFINITY, -INFINITY, 0 };
+	for (size_t i = 0; i < p->n; i++) {
+		if (p->t_ns[i] < t0 || p->t_ns[i] >= t1)
+			continue;
+		b.count++;
+		b.min = fmin(b.min, p->v[i]);
+		b.max = fmax(b.max, p->v[i]);
+		b.mean += p->v[i];
+	}
+	if (!b.count)
+		return nothing;
+	b.mean /= (double)b.count;
+	return b;
+}
+
+/* A window between two ticks has no sample of its own: those beside it speak for it. */
 static struct rec_bucket gauge_over(const struct rec_points *p, uint64_t t0, uint64_t t1)
 {
-	struct rec_bucket in = { 0, INFINITY, -INFINITY, 0 }, near = in;
-	for (size_t i = 0; i < p->n; i++) {
-		struct rec_bucket *b = p->t_ns[i] >= t0 && p->t_ns[i] < t1 ? &in : &near;
-		b->count++;
-		b->min = fmin(b->min, p->v[i]);
-		b->max = fmax(b->max, p->v[i]);
-		b->mean += p->v[i];
-	}
-	/* A window between two ticks has no sample of its own: those beside it speak for it. */
-	struct rec_bucket *b = in.count ? &in : &near;
-	if (!b->count)
-		return nothing;
-	b->mean /= (double)b->count;
-	return *b;
+	struct rec_bucket b = gauge_in(p, t0, t1);
+	return b.count ? b : gauge_in(p, 0, UINT64_MAX);
 }
 
 struct rec_bucket facts_over(struct rec_reader *r, const struct rec_entity_info *entity,
@@ -107,6 +113,47 @@ struct rec_bucket facts_over(struct rec_reader *r, const struct rec_entity_info 
 		b = s->kind == METRIC_COUNTER ? counter_over(&p, t0, t1) : gauge_over(&p, t0, t1);
 	rec_points_free(&p);
 	return b;
+}
+
+/* Of few samples: each part speaks for the samples on both sides of it too. */
+static void chart_points(const struct rec_points *p, uint64_t t0, uint64_t t1, bool counter,
+			 size_t n, double *ret)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint64_t a = t0 + (t1 - t0) * i / n, b = t0 + (t1 - t0) * (i + 1) / n;
+		if (b <= p->t_ns[0] || a > p->t_ns[p->n - 1])
+			continue;
+		if (counter) {
+			ret[i] = counter_over(p, a, b).mean;
+			continue;
+		}
+		struct rec_bucket in = gauge_in(p, a, b);
+		ret[i] = in.count ? in.mean : value_at(p, a + (b - a) / 2);
+	}
+}
+
+void facts_chart(struct rec_reader *r, const struct rec_entity_info *entity, enum metric_id metric,
+		 uint64_t t0, uint64_t t1, size_t n, double *ret)
+{
+	const struct rec_series_info *s = entity ? rec_series_of(r, entity->id, metric) : NULL;
+	for (size_t i = 0; i < n; i++)
+		ret[i] = NAN;
+	if (!s || t1 <= t0)
+		return;
+	if ((t1 - t0) / interval_ns(r) < 4 * EXACT_TICKS) {
+		struct rec_points p = { 0 };
+		if (rec_read(r, s->id, t0, t1 + 1, &p, NULL))
+			return;
+		if (p.n)
+			chart_points(&p, t0, t1, s->kind == METRIC_COUNTER, n, ret);
+		rec_points_free(&p);
+		return;
+	}
+	struct rec_bucket *b = calloc(n, sizeof(*b));
+	if (b && !rec_chart(r, s->id, t0, t1, n, b, NULL))
+		for (size_t i = 0; i < n; i++)
+			ret[i] = b[i].count ? b[i].mean : NAN;
+	free(b);
 }
 
 double facts_last(struct rec_reader *r, const struct rec_entity_info *entity, enum metric_id metric,

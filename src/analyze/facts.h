@@ -20,10 +20,10 @@
 struct fact_step {
 	uint64_t t0_ns, t1_ns;
 	int64_t index, epoch, batch; /* REC_NONE where not known */
-	double dur_s;
-	double wait_s;       /* for the next batch; NaN not known */
-	double checkpoint_s; /* of dur: writing checkpoints */
-	double gc_s;         /* of dur: collector pauses */
+	double dur_s;                /* NaN: its begin is not known (the first line of a log) */
+	double wait_s;               /* for the next batch; NaN not known */
+	double checkpoint_s;         /* of dur: writing checkpoints */
+	double gc_s;                 /* of dur: collector pauses */
 };
 
 struct facts_run {
@@ -42,6 +42,7 @@ struct facts_run {
 struct facts_steps {
 	struct fact_step *v; /* training steps in order of time */
 	size_t n, warmup;    /* the first `warmup` of them are left out of all below */
+	size_t timed;        /* of the others, those whose duration is known */
 	uint32_t entity;     /* of the leading process */
 	int processes;       /* processes with training steps */
 	double p50_s, p95_s, p99_s, max_s;
@@ -142,6 +143,13 @@ double facts_number(const struct rec_reader *r, const char *key);
 /* One value over [t0, t1) of a series: a gauge's min, max, mean; a counter's rate per s. NaN if absent. */
 struct rec_bucket facts_over(struct rec_reader *r, const struct rec_entity_info *entity,
 			     enum metric_id metric, uint64_t t0, uint64_t t1);
+
+/*
+ * A chart of n equal parts of [t0, t1): means of a gauge, rates per s of a counter; NaN where nothing is known.
+ * All NaN if the series is absent.
+ */
+void facts_chart(struct rec_reader *r, const struct rec_entity_info *entity, enum metric_id metric,
+		 uint64_t t0, uint64_t t1, size_t n, double *ret);
 
 /* Last value of a series before t; NaN if absent. */
 double facts_last(struct rec_reader *r, const struct rec_entity_info *entity, enum metric_id metric,

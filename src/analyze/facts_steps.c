@@ -63,7 +63,7 @@ static double sorted_into(const struct fact_step *v, size_t n, bool waits, doubl
 	double sum = 0;
 	for (size_t i = 0; i < n; i++) {
 		double x = waits ? v[i].wait_s : v[i].dur_s;
-		if (isnan(x))
+		if (isnan(x) || isnan(v[i].dur_s))
 			continue;
 		into[k++] = x;
 		sum += x;
@@ -91,6 +91,7 @@ static int summarise(struct facts_steps *s)
 	if (!sorted)
 		return -ENOMEM;
 	s->total_s = sorted_into(v, n, false, sorted, &k);
+	s->timed = k;
 	s->p50_s = stat_percentile(sorted, k, 50);
 	s->p95_s = stat_percentile(sorted, k, 95);
 	s->p99_s = stat_percentile(sorted, k, 99);
@@ -101,7 +102,7 @@ static int summarise(struct facts_steps *s)
 	double wait = sorted_into(v, n, true, sorted, &k);
 	double known = 0;
 	for (size_t i = 0; i < n; i++)
-		known += isnan(v[i].wait_s) ? 0 : v[i].dur_s;
+		known += isnan(v[i].wait_s) || isnan(v[i].dur_s) ? 0 : v[i].dur_s;
 	s->wait_share = k && known > 0 ? wait / known : NAN;
 	s->wait_p50_s = stat_percentile(sorted, k, 50);
 	s->wait_p95_s = stat_percentile(sorted, k, 95);
@@ -123,7 +124,7 @@ static void take_steps(struct facts_steps *s, const struct rows *rows)
 			.index = column(rows, i, STEP_INDEX),
 			.epoch = column(rows, i, STEP_EPOCH),
 			.batch = column(rows, i, STEP_BATCH),
-			.dur_s = NS(dur),
+			.dur_s = dur > 0 ? NS(dur) : NAN, /* 0: its begin is not known */
 			.wait_s = wait == REC_NONE ? NAN : NS(wait),
 		};
 	}
@@ -249,13 +250,17 @@ static int load_pauses(struct run_facts *f, const struct rows *rows, bool checkp
 	if (!durs)
 		return -ENOMEM;
 	double in_window = 0;
-	size_t from = 0;
+	size_t from = 0, k = 0;
 	p->n = (int64_t)rows->n;
+	p->total_s = 0;
 	for (size_t i = 0; i < rows->n; i++) {
 		uint64_t t0 = (uint64_t)column(rows, i, EV_T);
 		uint64_t t1 = t0 + (uint64_t)column(rows, i, EV_DUR);
 		int64_t bytes = checkpoint ? column(rows, i, CHECKPOINT_BYTES) : REC_NONE;
-		durs[i] = NS(t1 - t0);
+		p->total_s += NS(t1 - t0);
+		/* Short collections come as sums: they count in the total, not as one pause. */
+		if (checkpoint || column(rows, i, GC_GENERATION) != REC_NONE)
+			durs[k++] = NS(t1 - t0);
 		if (bytes != REC_NONE)
 			p->bytes = (isnan(p->bytes) ? 0 : p->bytes) + (double)bytes;
 		uint64_t a = t0 > f->w0 ? t0 : f->w0, b = t1 < f->w1 ? t1 : f->w1;
@@ -263,9 +268,8 @@ static int load_pauses(struct run_facts *f, const struct rows *rows, bool checkp
 			in_window += NS(b - a);
 		charge_steps(&f->steps, t0, t1, &from, checkpoint);
 	}
-	p->total_s = stat_sum(durs, rows->n);
-	p->median_s = stat_median(durs, rows->n);
-	p->max_s = stat_percentile(durs, rows->n, 100);
+	p->median_s = stat_median(durs, k);
+	p->max_s = stat_percentile(durs, k, 100);
 	if (f->w1 > f->w0)
 		p->share = in_window / NS(f->w1 - f->w0);
 	free(durs);

@@ -33,7 +33,7 @@ static void missing(const struct run_facts *f, char *into, size_t cap)
 	into[0] = 0;
 	if (!f->steps.n)
 		add_missing(into, cap, "no steps are known");
-	else if ((double)f->steps.n < threshold(TH_STEPS_ENOUGH))
+	else if ((double)f->steps.timed < threshold(TH_STEPS_ENOUGH))
 		add_missing(into, cap, "the run had too few steps");
 	if (f->ticks < threshold(TH_TICKS_ENOUGH))
 		add_missing(into, cap, "training was sampled too few times");

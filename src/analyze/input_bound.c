@@ -16,7 +16,7 @@ struct plan {
 static struct plan plan_workers(const struct run_facts *f)
 {
 	const struct facts_steps *s = &f->steps;
-	double step = s->total_s / (double)(s->n - s->warmup);
+	double step = s->total_s / (double)s->timed;
 	double compute = step * (1 - s->wait_share), now = f->workers;
 	double others = isnan(f->cpu.others) ? 0 : f->cpu.others;
 	struct plan p = { NAN, NAN, f->cpu.cores_allowed - f->cpu.cores_training - others };
@@ -39,7 +39,7 @@ static struct plan plan_workers(const struct run_facts *f)
 static void advise(const struct run_facts *f, const struct plan *p, struct finding *ret)
 {
 	const struct facts_steps *s = &f->steps;
-	double step = s->total_s / (double)(s->n - s->warmup);
+	double step = s->total_s / (double)s->timed;
 	if (!isnan(p->workers)) {
 		ret->gain = step / p->step_s;
 		char idle[128] = "";
@@ -76,16 +76,16 @@ static bool find(const struct run_facts *f, const struct findings *so_far, struc
 {
 	(void)so_far;
 	const struct facts_steps *s = &f->steps;
-	if (s->n - s->warmup < 2 || !(s->wait_share >= threshold(TH_INPUT_NOTE)))
+	if (s->timed < 2 || !(s->wait_share >= threshold(TH_INPUT_NOTE)))
 		return false;
-	bool enough = (double)s->n >= threshold(TH_STEPS_ENOUGH);
+	bool enough = (double)s->timed >= threshold(TH_STEPS_ENOUGH);
 	bool limits = s->wait_share >= threshold(TH_INPUT_LIMIT);
 	const char *source = rec_get(f->r, "steps_source");
 	ret->severity = limits ? SEVERITY_LIMIT : SEVERITY_WARNING;
 	ret->confidence = enough ? CONFIDENCE_SURE : CONFIDENCE_LIKELY;
 	ret->loss = s->wait_share;
 	finding_title(ret, "input: each step waits for its data");
-	double mean = s->total_s / (double)(s->n - s->warmup);
+	double mean = s->total_s / (double)s->timed;
 	const char *where = "";
 	if (f->workers == 0)
 		where = " The data is loaded in the training process itself (no loader workers), "

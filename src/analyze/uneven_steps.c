@@ -21,8 +21,11 @@ struct spread {
 	size_t slow, n;
 };
 
+/* NaN where the duration is not known. */
 static double own_s(const struct fact_step *s)
 {
+	if (isnan(s->dur_s))
+		return NAN;
 	return fmax(0, s->dur_s - s->checkpoint_s - s->gc_s);
 }
 
@@ -49,9 +52,11 @@ static void measure(const struct fact_step *v, size_t n, double *scratch, size_t
 		    struct spread *ret)
 {
 	struct spread s = { .n = n, .batch_slow = NAN };
+	size_t k = 0;
 	for (size_t i = 0; i < n; i++)
-		scratch[i] = own_s(&v[i]);
-	s.usual_s = stat_median(scratch, n);
+		if (!isnan(v[i].dur_s))
+			scratch[k++] = own_s(&v[i]);
+	s.usual_s = stat_median(scratch, k);
 	for (size_t i = 0; i < n; i++)
 		scratch[i] = wait_s(&v[i]);
 	double usual_wait = stat_median(scratch, n);
@@ -59,7 +64,7 @@ static void measure(const struct fact_step *v, size_t n, double *scratch, size_t
 	for (size_t i = 0; i < n; i++) {
 		double own = own_s(&v[i]);
 		bool slow = own > threshold(TH_UNEVEN_FACTOR) * s.usual_s;
-		s.total_s += v[i].dur_s;
+		s.total_s += isnan(own) ? 0 : v[i].dur_s;
 		if (v[i].batch != REC_NONE) {
 			batch[slow] += (double)v[i].batch;
 			count[slow]++;
