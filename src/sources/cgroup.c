@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/io.h"
+#include "sources/attrs.h"
 #include "sources/cgroup_limits.h"
 #include "sources/cgroup_usage.h"
 #include "sources/host_parse.h"
@@ -71,39 +71,22 @@ static const struct cgroup_place *main_place(const struct cgroup_where *where)
 	return NULL;
 }
 
-static void add_json_text(struct buf *b, const char *key, const char *text)
-{
-	buf_addf(b, ",\"%s\":\"", key);
-	for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
-		if (*p < 0x20)
-			buf_addf(b, "\\u%04x", *p);
-		else if (*p == '"' || *p == '\\')
-			buf_addf(b, "\\%c", *p);
-		else
-			buf_addc(b, (char)*p);
-	}
-	buf_addc(b, '"');
-}
-
 static void set_attrs(struct state *s, const struct cgroup_place *place)
 {
 	const struct cgroup_limits *l = &s->limits;
 	struct buf b = BUF_INIT;
-	buf_addf(&b, "{\"version\":%d", place->version);
+	attrs_i64(&b, "version", place->version);
 	if (l->quota_cores > 0) {
-		buf_addf(&b, ",\"quota_cores\":%.6g", l->quota_cores);
-		add_json_text(&b, "quota_at", l->quota_dir);
+		attrs_f64(&b, "quota_cores", l->quota_cores);
+		attrs_text(&b, "quota_at", l->quota_dir);
 	}
 	if (l->memory_bytes != INT64_MAX) {
-		buf_addf(&b, ",\"memory_limit_bytes\":%lld", (long long)l->memory_bytes);
-		add_json_text(&b, "memory_limit_at", l->memory_dir);
+		attrs_i64(&b, "memory_limit_bytes", l->memory_bytes);
+		attrs_text(&b, "memory_limit_at", l->memory_dir);
 	}
 	if (l->cores_cpuset)
-		buf_addf(&b, ",\"cpuset_cores\":%d", l->cores_cpuset);
-	buf_addc(&b, '}');
-	if (!b.failed)
-		rec_entity_attrs(s->w, s->entity, b.data);
-	buf_free(&b);
+		attrs_i64(&b, "cpuset_cores", l->cores_cpuset);
+	attrs_store(&b, s->w, s->entity);
 }
 
 static void leave(struct state *s, uint64_t t_ns)
@@ -307,7 +290,8 @@ static int probe(const struct source_env *env, struct buf *why)
 	bool changed;
 	int rc = where && limits ? 0 : -ENOMEM;
 	if (!rc) {
-		rc = cgroup_where_read(where, env->proc_root, env->sys_root, watched(env), &changed);
+		rc = cgroup_where_read(where, env->proc_root, env->sys_root, watched(env),
+				       &changed);
 		cgroup_limits_read(limits, where, env->proc_root, env->sys_root, watched(env));
 		if (rc)
 			buf_addf(why, "no cgroups (%s/%d/cgroup: %s); affinity is still read",

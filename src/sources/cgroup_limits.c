@@ -14,7 +14,7 @@
 enum { FILE_MAX_BYTES = 1 << 20, CPU_WORDS = HOST_CPUS_MAX / 64 };
 
 static const char *const controllers[CGROUP_CONTROLLERS] = {
-	[CGROUP_CPU] = "cpu",	    [CGROUP_CPUACCT] = "cpuacct", [CGROUP_CPUSET] = "cpuset",
+	[CGROUP_CPU] = "cpu",       [CGROUP_CPUACCT] = "cpuacct", [CGROUP_CPUSET] = "cpuset",
 	[CGROUP_MEMORY] = "memory", [CGROUP_UNIFIED] = "",
 };
 
@@ -86,8 +86,8 @@ void cgroup_where_free(struct cgroup_where *where)
 
 bool cgroup_is_root(const struct cgroup_place *place)
 {
-	return place->version == 2 ? !exists_in(place->dir, "cgroup.events") :
-				     exists_in(place->dir, "release_agent");
+	return place->version == 2 ? !exists_in(place->dir, "cgroup.events")
+				   : exists_in(place->dir, "release_agent");
 }
 
 bool cgroup_parse_cpu_max(const char *text, double *ret_cores)

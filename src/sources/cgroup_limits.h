@@ -11,8 +11,14 @@
 
 #include "sources/cgroup_path.h"
 
-enum cgroup_controller { CGROUP_CPU, CGROUP_CPUACCT, CGROUP_CPUSET, CGROUP_MEMORY, CGROUP_UNIFIED,
-			 CGROUP_CONTROLLERS };
+enum cgroup_controller {
+	CGROUP_CPU,
+	CGROUP_CPUACCT,
+	CGROUP_CPUSET,
+	CGROUP_MEMORY,
+	CGROUP_UNIFIED,
+	CGROUP_CONTROLLERS
+};
 
 /* Where a process is: a place per controller; version 0 where there is none. */
 struct cgroup_where {
@@ -32,12 +38,12 @@ void cgroup_where_free(struct cgroup_where *where);
 bool cgroup_is_root(const struct cgroup_place *place);
 
 struct cgroup_limits {
-	double quota_cores;	/* the smallest quota; 0: none */
-	char quota_dir[PATH_MAX];   /* whose quota that is; "" if none */
-	int64_t memory_bytes;	    /* the smallest limit; INT64_MAX: none */
-	char memory_dir[PATH_MAX];  /* whose limit that is; "" if none */
-	int cores_cpuset;	    /* cores online in the cpuset; 0: not known */
-	int cores_affinity;	    /* of these, in the affinity of the process; 0: not known */
+	double quota_cores;        /* the smallest quota; 0: none */
+	char quota_dir[PATH_MAX];  /* whose quota that is; "" if none */
+	int64_t memory_bytes;      /* the smallest limit; INT64_MAX: none */
+	char memory_dir[PATH_MAX]; /* whose limit that is; "" if none */
+	int cores_cpuset;          /* cores online in the cpuset; 0: not known */
+	int cores_affinity;        /* of these, in the affinity of the process; 0: not known */
 };
 
 void cgroup_limits_read(struct cgroup_limits *ret, const struct cgroup_where *where,

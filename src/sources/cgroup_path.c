@@ -90,7 +90,8 @@ static bool parse_mount(struct span line, int version, const char *controller, s
 	struct span type = take(&line, ' ');
 	take(&line, ' ');
 	struct span options = take(&line, ' ');
-	if (version == 2 ? !is(type, "cgroup2") : !is(type, "cgroup") || !lists(options, controller))
+	if (version == 2 ? !is(type, "cgroup2")
+			 : !is(type, "cgroup") || !lists(options, controller))
 		return false;
 	*ret = m;
 	return m.root.len && m.point.len;

@@ -12,10 +12,10 @@
 
 /* One cgroup directory that can be seen from here. */
 struct cgroup_place {
-	int version;	      /* 1 or 2 */
-	size_t mount_len;     /* dir[0..mount_len-1] is the mount point */
-	char dir[PATH_MAX];   /* "/sys/fs/cgroup/memory/user.slice" */
-	char path[PATH_MAX];  /* as /proc/PID/cgroup names it: "/user.slice" */
+	int version;         /* 1 or 2 */
+	size_t mount_len;    /* dir[0..mount_len-1] is the mount point */
+	char dir[PATH_MAX];  /* "/sys/fs/cgroup/memory/user.slice" */
+	char path[PATH_MAX]; /* as /proc/PID/cgroup names it: "/user.slice" */
 };
 
 /*

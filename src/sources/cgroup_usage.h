@@ -12,10 +12,10 @@
 #include "sources/kfile.h"
 
 enum cgroup_value {
-	CGROUP_USER,	  /* ns */
-	CGROUP_SYSTEM,	  /* ns */
+	CGROUP_USER,      /* ns */
+	CGROUP_SYSTEM,    /* ns */
 	CGROUP_THROTTLED, /* ns, in the directory of the smallest quota */
-	CGROUP_USED,	  /* bytes, in the directory of the smallest memory limit */
+	CGROUP_USED,      /* bytes, in the directory of the smallest memory limit */
 	CGROUP_OOM_KILLS, /* there too (version 1: in the cgroup itself) */
 	CGROUP_STALL_CPU, /* ns; "some" and "full" of cpu, memory, io */
 	CGROUP_STALL_CPU_FULL,
@@ -26,8 +26,15 @@ enum cgroup_value {
 	CGROUP_VALUES
 };
 
-enum { CGROUP_FILE_CPU, CGROUP_FILE_CPU_SYSTEM, CGROUP_FILE_THROTTLED, CGROUP_FILE_USED,
-       CGROUP_FILE_EVENTS, CGROUP_FILE_STALL, CGROUP_FILES = CGROUP_FILE_STALL + 3 };
+enum {
+	CGROUP_FILE_CPU,
+	CGROUP_FILE_CPU_SYSTEM,
+	CGROUP_FILE_THROTTLED,
+	CGROUP_FILE_USED,
+	CGROUP_FILE_EVENTS,
+	CGROUP_FILE_STALL,
+	CGROUP_FILES = CGROUP_FILE_STALL + 3
+};
 
 /* A counter read from one directory and then from another goes on from where it was. */
 struct cgroup_counter {

@@ -13,12 +13,12 @@
 #include "recording/recording.h"
 
 #define DEVICE_SERIES_MAX 8
-#define DEVICE_NAME_MAX	  64
+#define DEVICE_NAME_MAX   64
 
 struct device {
 	char name[DEVICE_NAME_MAX];
-	bool kept;     /* it has an entity; the others are remembered to be passed over */
-	bool seen;     /* listed at this tick */
+	bool kept; /* it has an entity; the others are remembered to be passed over */
+	bool seen; /* listed at this tick */
 	uint32_t entity;
 	uint32_t series[DEVICE_SERIES_MAX];
 	uint32_t last32[DEVICE_SERIES_MAX]; /* for counters of 32 bits */

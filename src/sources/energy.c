@@ -192,8 +192,8 @@ static int make_domain(struct state *s, struct domain *d, uint32_t host)
 		rc = series_make(s->w, d->entity, &metric, 1, "rapl", &d->series);
 	if (!rc)
 		rc = rec_entity_attrs(s->w, d->entity,
-				      d->in_sum ? "{\"in_host_sum\":true}" :
-						  "{\"in_host_sum\":false}");
+				      d->in_sum ? "{\"in_host_sum\":true}"
+						: "{\"in_host_sum\":false}");
 	return rc;
 }
 

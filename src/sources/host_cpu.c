@@ -21,9 +21,9 @@
 enum { RUN_DELAY = HOST_STATES, CPU_SERIES };
 
 static const enum metric_id cpu_metrics[CPU_SERIES] = {
-	[HOST_USER] = METRIC_CPU_USER,	   [HOST_SYSTEM] = METRIC_CPU_SYSTEM,
-	[HOST_IDLE] = METRIC_CPU_IDLE,	   [HOST_IOWAIT] = METRIC_CPU_IOWAIT,
-	[HOST_IRQ] = METRIC_CPU_IRQ,	   [HOST_STEAL] = METRIC_CPU_STEAL,
+	[HOST_USER] = METRIC_CPU_USER,      [HOST_SYSTEM] = METRIC_CPU_SYSTEM,
+	[HOST_IDLE] = METRIC_CPU_IDLE,      [HOST_IOWAIT] = METRIC_CPU_IOWAIT,
+	[HOST_IRQ] = METRIC_CPU_IRQ,        [HOST_STEAL] = METRIC_CPU_STEAL,
 	[RUN_DELAY] = METRIC_CPU_RUN_DELAY,
 };
 
@@ -54,7 +54,7 @@ struct state {
 	struct kfile stat, schedstat, loadavg;
 	struct row total;
 	struct row *cpus; /* by number */
-	size_t ncpus;	  /* room */
+	size_t ncpus;     /* room */
 	uint32_t keys[STAT_KEYS], load, count;
 };
 
@@ -185,8 +185,7 @@ static void sample_load(struct state *s)
 {
 	char text[64];
 	double load;
-	ssize_t n = s->loadavg.fd < 0 ? -EBADF :
-					io_pread_text(s->loadavg.fd, text, sizeof(text));
+	ssize_t n = s->loadavg.fd < 0 ? -EBADF : io_pread_text(s->loadavg.fd, text, sizeof(text));
 	if (n >= 0 && host_parse_decimal(text, &load))
 		rec_put_f64(s->w, s->load, load);
 	else
@@ -298,8 +297,8 @@ static int probe(const struct source_env *env, struct buf *why)
 	}
 	open_schedstat(&sched, env->proc_root);
 	buf_addf(why, "%d cores online; %s", cpus,
-		 sched.fd >= 0 ? "time waiting for a core is known for the whole host" :
-				 "time waiting for a core is known for the job only, since the "
+		 sched.fd >= 0 ? "time waiting for a core is known for the whole host"
+			       : "time waiting for a core is known for the job only, since the "
 				 "kernel has no /proc/schedstat");
 	kfile_close(&sched);
 	return 0;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "sources/attrs.h"
 #include "sources/devlist.h"
 #include "sources/host_parse.h"
 #include "sources/kfile.h"
@@ -24,8 +25,8 @@
 
 enum { READ, WRITTEN, READS, WRITES, READ_TIME, WRITE_TIME, BUSY, DISK_SERIES };
 static const enum metric_id disk_metrics[DISK_SERIES] = {
-	[READ] = METRIC_DISK_READ,	     [WRITTEN] = METRIC_DISK_WRITTEN,
-	[READS] = METRIC_DISK_READS,	     [WRITES] = METRIC_DISK_WRITES,
+	[READ] = METRIC_DISK_READ,           [WRITTEN] = METRIC_DISK_WRITTEN,
+	[READS] = METRIC_DISK_READS,         [WRITES] = METRIC_DISK_WRITES,
 	[READ_TIME] = METRIC_DISK_READ_TIME, [WRITE_TIME] = METRIC_DISK_WRITE_TIME,
 	[BUSY] = METRIC_DISK_BUSY,
 };
@@ -58,7 +59,8 @@ static bool sys_has(const char *sys_root, const char *name, size_t len, const ch
 	int n = snprintf(path, sizeof(path), "%s/block/%.*s%s", sys_root, (int)len, name, rest);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return false;
-	for (char *p = path + strlen(sys_root) + strlen("/block/"); p < path + n - strlen(rest); p++)
+	for (char *p = path + strlen(sys_root) + strlen("/block/"); p < path + n - strlen(rest);
+	     p++)
 		if (*p == '/')
 			*p = '!'; /* as sysfs spells cciss/c0d0 */
 	return !access(path, F_OK);
@@ -75,52 +77,43 @@ static bool listed_partition(const char *text, const struct host_disk_line *line
 }
 
 static enum class classify(const char *sys_root, const char *text,
-			   const struct host_disk_line *line)
-{
+			   const struct host_disk_line *line) {
 	static const char *const no_disks[] = { "loop", "ram", "zram", "sr", "fd", NULL };
 	static const char *const network[] = { "nbd", "rbd", NULL };
 	static const char *const stacked[] = { "dm-", "md", "drbd", "bcache", "zd", NULL };
 	bool sysfs = !access(sys_root, F_OK) && sys_has(sys_root, "", 0, "");
-	if (begins_with_any(line->name, line->name_len, no_disks))
-		return CLASS_NONE;
-	if (sysfs ? !sys_has(sys_root, line->name, line->name_len, "") :
-		    listed_partition(text, line))
-		return CLASS_PARTITION;
+	if (begins_with_any(line->name, line->name_len, no_disks)) return CLASS_NONE;
+	if (sysfs ? !sys_has(sys_root, line->name, line->name_len, "")
+		  : listed_partition(text, line)) return CLASS_PARTITION;
 	if (begins_with_any(line->name, line->name_len, network) ||
-	    sys_has(sys_root, line->name, line->name_len, "/device"))
-		return CLASS_REAL;
-	if (sysfs || begins_with_any(line->name, line->name_len, stacked))
-		return CLASS_STACKED;
+	    sys_has(sys_root, line->name, line->name_len, "/device")) return CLASS_REAL;
+	if (sysfs || begins_with_any(line->name, line->name_len, stacked)) return CLASS_STACKED;
 	return CLASS_REAL;
 }
 
-static enum class best_class(const char *sys_root, const char *text)
+static enum class best_class(const char *sys_root, const char *text) {
+	enum class best = CLASS_NONE; struct host_disk_line line;
+	for (const char *p = text; host_parse_disk(&p, &line);){
+		enum class c = classify(sys_root, text, &line); best = c > best ? c : best; }
+return best;
+}
+
+static bool sys_number(const struct state *s, const char *disk, const char *file, int64_t *ret)
 {
-	enum class best = CLASS_NONE;
-	struct host_disk_line line;
-	for (const char *p = text; host_parse_disk(&p, &line);) {
-		enum class c = classify(sys_root, text, &line);
-		best = c > best ? c : best;
-	}
-	return best;
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/block/%s/%s", s->sys_root, disk, file);
+	return n > 0 && (size_t)n < sizeof(path) && !io_read_i64(AT_FDCWD, path, ret);
 }
 
 static void set_attrs(struct state *s, const struct device *d)
 {
-	char path[PATH_MAX], attrs[128];
+	struct buf b = BUF_INIT;
 	int64_t sectors, rotational;
-	int n = snprintf(path, sizeof(path), "%s/block/%s/size", s->sys_root, d->name);
-	if (n < 0 || (size_t)n >= sizeof(path) || io_read_i64(AT_FDCWD, path, &sectors) ||
-	    sectors < 0)
-		return;
-	snprintf(path, sizeof(path), "%s/block/%s/queue/rotational", s->sys_root, d->name);
-	n = snprintf(attrs, sizeof(attrs), "{\"size_bytes\":%lld",
-		     (long long)host_scale((uint64_t)sectors, SECTOR_BYTES));
-	if (!io_read_i64(AT_FDCWD, path, &rotational))
-		n += snprintf(attrs + n, sizeof(attrs) - (size_t)n, ",\"rotational\":%s",
-			      rotational ? "true" : "false");
-	snprintf(attrs + n, sizeof(attrs) - (size_t)n, "}");
-	rec_entity_attrs(s->w, d->entity, attrs);
+	if (sys_number(s, d->name, "size", &sectors) && sectors >= 0)
+		attrs_i64(&b, "size_bytes", host_scale((uint64_t)sectors, SECTOR_BYTES));
+	if (sys_number(s, d->name, "queue/rotational", &rotational))
+		attrs_bool(&b, "rotational", rotational != 0);
+	attrs_store(&b, s->w, d->entity);
 }
 
 static void adopt(struct state *s, struct device *d, const struct host_disk_line *line,

@@ -18,8 +18,8 @@
 /* In the order of the file, so that each line meets its key first. */
 enum { TOTAL, FREE, AVAILABLE, BUFFERS, CACHED, SWAP_SPACE, SWAP_FREE, DIRTY, SHARED, INFO_KEYS };
 static const char *const info_names[INFO_KEYS] = {
-	"MemTotal", "MemFree", "MemAvailable", "Buffers", "Cached",
-	"SwapTotal", "SwapFree", "Dirty", "Shmem",
+	"MemTotal",  "MemFree",  "MemAvailable", "Buffers", "Cached",
+	"SwapTotal", "SwapFree", "Dirty",        "Shmem",
 };
 enum { PAGES_IN, PAGES_OUT, FAULTS, MAJOR_FAULTS, OOM_KILLS, STAT_KEYS };
 static const char *const stat_names[STAT_KEYS] = { "pswpin", "pswpout", "pgfault", "pgmajfault",
@@ -31,11 +31,10 @@ struct row {
 	int plus, plus2, minus;
 };
 static const struct row info_rows[] = {
-	{ METRIC_MEMORY_TOTAL, TOTAL, -1, -1 },	  { METRIC_MEMORY_AVAILABLE, AVAILABLE, -1, -1 },
-	{ METRIC_MEMORY_FREE, FREE, -1, -1 },	  { METRIC_MEMORY_CACHED, CACHED, BUFFERS, -1 },
-	{ METRIC_MEMORY_SHARED, SHARED, -1, -1 }, { METRIC_MEMORY_DIRTY, DIRTY, -1, -1 },
-	{ METRIC_SWAP_TOTAL, SWAP_SPACE, -1, -1 },
-	{ METRIC_SWAP_USED, SWAP_SPACE, -1, SWAP_FREE },
+	{ METRIC_MEMORY_TOTAL, TOTAL, -1, -1 },    { METRIC_MEMORY_AVAILABLE, AVAILABLE, -1, -1 },
+	{ METRIC_MEMORY_FREE, FREE, -1, -1 },      { METRIC_MEMORY_CACHED, CACHED, BUFFERS, -1 },
+	{ METRIC_MEMORY_SHARED, SHARED, -1, -1 },  { METRIC_MEMORY_DIRTY, DIRTY, -1, -1 },
+	{ METRIC_SWAP_TOTAL, SWAP_SPACE, -1, -1 }, { METRIC_SWAP_USED, SWAP_SPACE, -1, SWAP_FREE },
 };
 static const struct row page_rows[] = {
 	{ METRIC_SWAP_IN, PAGES_IN, -1, -1 },

@@ -42,31 +42,21 @@ struct state {
 	struct devlist list;
 };
 
-static enum class classify(const char *sys_root, const struct host_net_line *line)
-{
-	char path[PATH_MAX];
-	int64_t type;
-	int len = (int)line->name_len;
-	if (line->name_len == 2 && !memcmp(line->name, "lo", 2))
-		return CLASS_LOOPBACK;
+static enum class classify(const char *sys_root, const struct host_net_line *line) {
+	char path[PATH_MAX]; int64_t type; int len = (int)line->name_len;
+	if (line->name_len == 2 && !memcmp(line->name, "lo", 2)) return CLASS_LOOPBACK;
 	int n = snprintf(path, sizeof(path), "%s/class/net/%.*s/type", sys_root, len, line->name);
-	if (n < 0 || (size_t)n >= sizeof(path))
-		return CLASS_VIRTUAL;
-	if (!io_read_i64(AT_FDCWD, path, &type) && type == ARPHRD_LOOPBACK)
-		return CLASS_LOOPBACK;
+	if (n < 0 || (size_t)n >= sizeof(path)) return CLASS_VIRTUAL;
+	if (!io_read_i64(AT_FDCWD, path, &type) && type == ARPHRD_LOOPBACK) return CLASS_LOOPBACK;
 	snprintf(path, sizeof(path), "%s/class/net/%.*s/device", sys_root, len, line->name);
 	return access(path, F_OK) ? CLASS_VIRTUAL : CLASS_REAL;
 }
 
-static enum class best_class(const char *sys_root, const char *text)
-{
-	enum class best = CLASS_LOOPBACK;
-	struct host_net_line line;
-	for (const char *p = text; host_parse_net(&p, &line);) {
-		enum class c = classify(sys_root, &line);
-		best = c > best ? c : best;
-	}
-	return best;
+static enum class best_class(const char *sys_root, const char *text) {
+	enum class best = CLASS_LOOPBACK; struct host_net_line line;
+	for (const char *p = text; host_parse_net(&p, &line);){
+		enum class c = classify(sys_root, &line); best = c > best ? c : best; }
+return best;
 }
 
 static void adopt(struct state *s, struct device *d, const struct host_net_line *line,

@@ -61,7 +61,7 @@ static bool cpu_label(const char **p, int *ret_cpu)
 
 /* Columns of /proc/stat, in order; guest and guest_nice follow and are already in user and nice. */
 static const uint8_t stat_columns[] = { HOST_USER,   HOST_USER, HOST_SYSTEM, HOST_IDLE,
-					HOST_IOWAIT, HOST_IRQ,	HOST_IRQ,    HOST_STEAL };
+					HOST_IOWAIT, HOST_IRQ,  HOST_IRQ,    HOST_STEAL };
 
 bool host_parse_cpu(const char **p, struct host_cpu_line *ret)
 {
@@ -180,9 +180,14 @@ bool host_parse_disk(const char **p, struct host_disk_line *ret)
 		if (!len || numbers(s + len, v, COLUMNS) < COLUMNS)
 			continue;
 		*ret = (struct host_disk_line){
-			.name = s, .name_len = len,
-			.reads = v[0], .read_sectors = v[2], .read_ms = v[3],
-			.writes = v[4], .write_sectors = v[6], .write_ms = v[7],
+			.name = s,
+			.name_len = len,
+			.reads = v[0],
+			.read_sectors = v[2],
+			.read_ms = v[3],
+			.writes = v[4],
+			.write_sectors = v[6],
+			.write_ms = v[7],
 			.busy_ms = v[9],
 		};
 		return true;
@@ -225,9 +230,14 @@ bool host_parse_net(const char **p, struct host_net_line *ret)
 		if (!colon || colon == s || numbers(colon + 1, v, COLUMNS) < COLUMNS)
 			continue;
 		*ret = (struct host_net_line){
-			.name = s, .name_len = (size_t)(colon - s),
-			.received = v[0], .received_errors = v[2], .received_dropped = v[3],
-			.sent = v[8], .sent_errors = v[10], .sent_dropped = v[11],
+			.name = s,
+			.name_len = (size_t)(colon - s),
+			.received = v[0],
+			.received_errors = v[2],
+			.received_dropped = v[3],
+			.sent = v[8],
+			.sent_errors = v[10],
+			.sent_dropped = v[11],
 		};
 		return true;
 	}

@@ -19,10 +19,18 @@
 int64_t host_scale(uint64_t v, uint64_t by);
 
 /* /proc/stat, the lines "cpu" and "cpuN", which come first. */
-enum host_cpu_state { HOST_USER, HOST_SYSTEM, HOST_IDLE, HOST_IOWAIT, HOST_IRQ, HOST_STEAL, HOST_STATES };
+enum host_cpu_state {
+	HOST_USER,
+	HOST_SYSTEM,
+	HOST_IDLE,
+	HOST_IOWAIT,
+	HOST_IRQ,
+	HOST_STEAL,
+	HOST_STATES
+};
 struct host_cpu_line {
-	int cpu;		     /* -1: the sum of all */
-	unsigned have;		     /* bit per state: old kernels have fewer columns */
+	int cpu;                     /* -1: the sum of all */
+	unsigned have;               /* bit per state: old kernels have fewer columns */
 	uint64_t ticks[HOST_STATES]; /* user holds nice and guest; irq holds softirq */
 };
 bool host_parse_cpu(const char **p, struct host_cpu_line *ret);

@@ -43,9 +43,9 @@ static void sample(void *state, uint64_t t_ns)
 	char text[FILES][256];
 	ssize_t len[FILES];
 	for (int i = 0; i < FILES; i++)
-		len[i] = s->files[i].fd < 0 ?
-				 -EBADF :
-				 io_pread_text(s->files[i].fd, text[i], sizeof(text[i]));
+		len[i] = s->files[i].fd < 0
+				 ? -EBADF
+				 : io_pread_text(s->files[i].fd, text[i], sizeof(text[i]));
 	for (int i = 0; i < ROWS; i++) {
 		int file = rows[i].file;
 		uint64_t us;
@@ -78,8 +78,8 @@ static int try_read(const char *proc_root)
 	return rc;
 }
 
-#define ABSENT                                                                                     \
-	"the kernel keeps no pressure information (%s/pressure: %s); Linux 4.20 or later with "    \
+#define ABSENT                                                                                  \
+	"the kernel keeps no pressure information (%s/pressure: %s); Linux 4.20 or later with " \
 	"CONFIG_PSI has it, on some distributions after booting with psi=1"
 
 static int open_source(const struct source_env *env, void **ret_state, struct err *e)

@@ -13,14 +13,14 @@
 #define KFILE_MAX_BYTES (8u << 20) /* a text that is longer is refused: -EFBIG */
 
 struct kfile {
-	int fd;	    /* -1: not open */
+	int fd;     /* -1: not open */
 	char *text; /* NUL-terminated after kfile_read; NULL before */
 	size_t cap;
 };
 
-#define KFILE_INIT                                                                                 \
-	{                                                                                          \
-		.fd = -1                                                                           \
+#define KFILE_INIT       \
+	{                \
+		.fd = -1 \
 	}
 
 /* Open root + path ("/proc", "/stat"). 0 or -errno; f is then as KFILE_INIT. */

@@ -23,7 +23,7 @@
 #include "sources/sources.h"
 
 #define EVERY_NS      (5 * NS_PER_S)
-#define SLOW_NS	      (1 * NS_PER_MS)
+#define SLOW_NS       (1 * NS_PER_MS)
 #define SLOW_EVERY_NS (60 * NS_PER_S)
 
 enum { SENSORS_MAX = 64, CHIP_TEMPS_MAX = 32, MILLI = 1000 };
@@ -114,9 +114,9 @@ static void scan(struct state *s, const char *sys_root, const char *class_dir, c
 	for (int i = 0; i < n; i++) {
 		char dir[PATH_MAX + 300];
 		snprintf(dir, sizeof(dir), "%s/%s", path, names[i]->d_name);
-		int fd = strncmp(names[i]->d_name, prefix, strlen(prefix)) ?
-				 -1 :
-				 open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		int fd = strncmp(names[i]->d_name, prefix, strlen(prefix))
+				 ? -1
+				 : open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (fd >= 0) {
 			add(s, fd);
 			close(fd);
@@ -156,7 +156,8 @@ static void sample(void *state, uint64_t t_ns)
 		ssize_t n = io_pread_text(t->fd, text, sizeof(text));
 		bool slow = clock_mono_ns() - before > SLOW_NS;
 		uint64_t every_ns = slow ? SLOW_EVERY_NS : EVERY_NS;
-		t->next_ns = t_ns + every_ns - every_ns / 8; /* a tick that is a little early counts */
+		t->next_ns =
+			t_ns + every_ns - every_ns / 8; /* a tick that is a little early counts */
 		if (n > 0 && parse_milli(text, &celsius))
 			rec_put_f64(s->w, t->series, celsius);
 		else
