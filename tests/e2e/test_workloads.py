@@ -11,8 +11,8 @@ import pytest
 
 SKIP = 77
 SMALL = {
-    'light': ['--epochs', '2', '--batches', '12', '--threads', '1'],
-    'heavy': ['--epochs', '2', '--batches', '2', '--batch-size', '2', '--image-size', '32', '--images', '40',
+    'light': ['--epochs', '1', '--batches', '6', '--threads', '1'],
+    'heavy': ['--epochs', '1', '--batches', '3', '--batch-size', '2', '--image-size', '32', '--images', '40',
               '--workers', '0', '--threads', '1'],
 }
 
