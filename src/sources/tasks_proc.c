@@ -1,0 +1,474 @@
+/*
+ * The task reader over /proc; see tasks.h and tasks_proc.h.
+ *
+ * A process that did not run since the last pass can have changed nothing but its memory, so its CPU clock is
+ * asked first (a third of the price of any file, no permission needed), and only who ran is read: then with
+ * descriptors that are kept as long as it keeps running. The same clocks give CPU time to the nanosecond, where
+ * /proc/PID/stat counts in 10 ms. Sleepers' memory is looked at now and then.
+ */
+#include "sources/tasks_proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+
+#define KEEP_QUIET  30       /* passes after which a sleeper's descriptors are closed */
+#define SLEEPER_JOB 16       /* a sleeper's memory is read in one of so many passes */
+#define SLEEPER     64       /* ... if it is not of the job */
+#define SLOW_NS     NS_PER_S /* the expensive files are read at most so often */
+#define FULL_PASSES 10
+
+/* A process's CPU clocks, as clock_getcpuclockid() makes them: all, user, and both as the timer ticks. */
+enum { CLOCK_TICKS_ALL, CLOCK_TICKS_USER, CLOCK_RUNTIME };
+
+static bool cpu_clock(pid_t pid, unsigned which, uint64_t *ret_ns)
+{
+	struct timespec t;
+	if (clock_gettime((clockid_t)(~(unsigned)pid << 3 | which), &t))
+		return false;
+	*ret_ns = (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+	return true;
+}
+
+static void set(struct task *task, int what, uint64_t value)
+{
+	task->own[what] = value < INT64_MAX ? (int64_t)value : INT64_MAX;
+	task->have |= 1u << what;
+	task->fresh |= 1u << what;
+}
+
+static void set_reaped(struct task *task, int what, uint64_t value)
+{
+	task->reaped[what] = value < INT64_MAX ? (int64_t)value : INT64_MAX;
+	task->reaped_have |= 1u << what;
+}
+
+/* -------------------------------------------------------------------------------- the files of one */
+
+static int read_stat(struct proc_reader *r, struct task *task, struct proc_task *p, bool keep)
+{
+	struct task_stat s;
+	ssize_t n = proc_read(r, &p->fd[PROC_STAT], keep, task->pid, 0, "stat");
+	if (n < 0)
+		return (int)n;
+	if (!task_parse_stat(r->text, &s) || (p->known && s.start != task->start))
+		return -ESRCH;
+	task->start = s.start;
+	task->ppid = s.ppid;
+	task->state = s.state;
+	task->kernel = s.kernel;
+	task->nthreads = (int64_t)s.nthreads;
+	if (strcmp(task->comm, s.comm)) {
+		task->renamed = p->known;
+		memcpy(task->comm, s.comm, sizeof(task->comm));
+	}
+	int64_t user = (int64_t)s.user * TASK_TICK_NS, system = (int64_t)s.system * TASK_TICK_NS;
+	set(task, TASK_USER, (uint64_t)(user > task->own[TASK_USER] ? user : task->own[TASK_USER]));
+	set(task, TASK_SYSTEM,
+	    (uint64_t)(system > task->own[TASK_SYSTEM] ? system : task->own[TASK_SYSTEM]));
+	set(task, TASK_MINOR_FAULTS, s.minor_faults);
+	set(task, TASK_MAJOR_FAULTS, s.major_faults);
+	set_reaped(task, TASK_USER, s.reaped_user * TASK_TICK_NS);
+	set_reaped(task, TASK_SYSTEM, s.reaped_system * TASK_TICK_NS);
+	set_reaped(task, TASK_MINOR_FAULTS, s.reaped_minor_faults);
+	set_reaped(task, TASK_MAJOR_FAULTS, s.reaped_major_faults);
+	return 0;
+}
+
+/* CPU time to the ns, where the clocks are to be had. */
+static void refine_cpu(struct task *task, uint64_t runtime)
+{
+	uint64_t ticks, user_ticks;
+	if (!cpu_clock(task->pid, CLOCK_TICKS_ALL, &ticks) ||
+	    !cpu_clock(task->pid, CLOCK_TICKS_USER, &user_ticks) || user_ticks > ticks)
+		return;
+	task_split_cpu(user_ticks, ticks - user_ticks, runtime, &task->own[TASK_USER],
+		       &task->own[TASK_SYSTEM]);
+}
+
+/* A thread that still has the memory: the main one lets go of it when it ends. */
+static pid_t memory_holder(const struct task *task)
+{
+	if (task->state != 'Z' || task->nthreads < 2)
+		return 0;
+	for (size_t i = 0; i < task->nlisted; i++)
+		if (task->threads[i].tid != task->pid)
+			return task->threads[i].tid;
+	return 0;
+}
+
+static void read_memory(struct proc_reader *r, struct task *task, struct proc_task *p, bool keep)
+{
+	uint64_t pages;
+	int once = -1;
+	if (task->kernel)
+		return;
+	pid_t holder = memory_holder(task);
+	ssize_t n = proc_read(r, holder ? &once : &p->fd[PROC_STATM], keep && !holder, task->pid,
+			      holder, "statm");
+	if (n <= 0 || !task_parse_statm(r->text, &pages))
+		return;
+	task->rss = (int64_t)(pages * (uint64_t)sysconf(_SC_PAGESIZE));
+	task->have |= TASK_HAS_RSS;
+	task->fresh |= TASK_HAS_RSS;
+}
+
+static void take_status(struct task *task, const struct task_status *s)
+{
+	task->autoreap = s->ignores_sigchld;
+	if (!s->have_memory)
+		return;
+	task->swapped = (int64_t)s->swapped;
+	task->peak_rss = (int64_t)s->peak_rss;
+	task->have |= TASK_HAS_SWAPPED;
+	task->fresh |= TASK_HAS_SWAPPED;
+}
+
+static void read_io(struct proc_reader *r, struct task *task, struct proc_task *p, bool keep)
+{
+	struct task_io io;
+	if (task->denied & TASK_HAS_IO && !r->slow)
+		return;
+	ssize_t n = proc_read(r, &p->fd[PROC_IO], keep, task->pid, 0, "io");
+	task->denied &= ~(unsigned)TASK_HAS_IO;
+	if (n == -EACCES || n == -EPERM)
+		task->denied |= TASK_HAS_IO;
+	if (n <= 0 || !task_parse_io(r->text, &io))
+		return;
+	set(task, TASK_READ, io.read);
+	set(task, TASK_WRITTEN, io.written);
+	set(task, TASK_DISK_READ, io.disk_read);
+	set(task, TASK_DISK_WRITTEN, io.disk_written);
+}
+
+/* ------------------------------------------------------------------------------------- its threads */
+
+static void list_threads(struct proc_reader *r, struct task_table *t, struct task *task)
+{
+	char path[32];
+	if (task->nthreads < 2 || snprintf(path, sizeof(path), "%d/task", (int)task->pid) < 0 ||
+	    proc_list(r, path)) {
+		r->npids = 0;
+		struct task_thread *thread = task_thread_get(task, task->pid);
+		if (thread)
+			thread->seen = t->pass;
+		return;
+	}
+	for (size_t i = 0; i < r->npids; i++) {
+		struct task_thread *thread = task_thread_get(task, r->pids[i]);
+		if (thread)
+			thread->seen = t->pass;
+	}
+	r->npids = 0;
+}
+
+/* For those who want single threads: name and CPU. */
+static void read_thread_stat(struct proc_reader *r, const struct task *task,
+			     struct task_thread *thread)
+{
+	struct task_stat s;
+	int once = -1;
+	if (proc_read(r, &once, false, task->pid, thread->tid, "stat") < 0 ||
+	    !task_parse_stat(r->text, &s))
+		return;
+	memcpy(thread->comm, s.comm, sizeof(thread->comm));
+	if (thread->runtime) {
+		task_split_cpu(s.user, s.system, thread->runtime, &thread->user, &thread->system);
+	} else {
+		thread->user = (int64_t)s.user * TASK_TICK_NS;
+		thread->system = (int64_t)s.system * TASK_TICK_NS;
+	}
+}
+
+/* Its status: context switches; of the main thread also what concerns all of the process. */
+static void read_thread_status(struct proc_reader *r, struct task *task, struct task_thread *thread,
+			       bool keep)
+{
+	struct task_status s;
+	if (proc_read(r, &thread->fd[PROC_STATUS], keep, task->pid, thread->tid, "status") <= 0)
+		return;
+	task_parse_status(r->text, &s);
+	if (s.have_switches) {
+		thread->voluntary = (int64_t)s.voluntary;
+		thread->involuntary = (int64_t)s.involuntary;
+	}
+	if (thread->tid == task->pid || s.have_memory)
+		take_status(task, &s);
+}
+
+/* One thread; false: it is gone. */
+static bool read_thread(struct proc_reader *r, struct task *task, struct task_thread *thread,
+			bool keep)
+{
+	uint64_t run = 0, delay, runs = 0;
+	bool ran = true;
+	if (r->schedstat) {
+		ssize_t n = proc_read(r, &thread->fd[PROC_SCHEDSTAT], keep, task->pid, thread->tid,
+				      "schedstat");
+		if (n == -ESRCH || n == -ENOENT)
+			return false;
+		if (n > 0 && task_parse_schedstat(r->text, &run, &delay, &runs)) {
+			ran = !thread->runs || run != thread->runtime || runs != thread->runs;
+			thread->run_delay = (int64_t)delay;
+			thread->runtime = run;
+			thread->runs = runs;
+		}
+	}
+	if (r->config.threads && ran)
+		read_thread_stat(r, task, thread);
+	if (r->slow && (ran || thread->tid == task->pid))
+		read_thread_status(r, task, thread, keep);
+	return true;
+}
+
+static void sum_threads(struct proc_reader *r, struct task *task)
+{
+	int64_t delay = task->dead_delay, voluntary = task->dead_voluntary,
+		involuntary = task->dead_involuntary;
+	for (size_t i = 0; i < task->nlisted; i++) {
+		delay += task->threads[i].run_delay;
+		voluntary += task->threads[i].voluntary;
+		involuntary += task->threads[i].involuntary;
+	}
+	if (r->schedstat)
+		set(task, TASK_RUN_DELAY, (uint64_t)delay);
+	if (!r->slow)
+		return;
+	set(task, TASK_VOLUNTARY, (uint64_t)voluntary);
+	set(task, TASK_INVOLUNTARY, (uint64_t)involuntary);
+}
+
+static void read_threads(struct proc_reader *r, struct task_table *t, struct task *task, bool keep)
+{
+	bool lost = false;
+	if (r->slow || (int64_t)task->nlisted != task->nthreads)
+		list_threads(r, t, task);
+	else
+		for (size_t i = 0; i < task->nlisted; i++)
+			task->threads[i].seen = t->pass;
+	for (size_t i = 0; i < task->nlisted; i++) {
+		struct task_thread *thread = &task->threads[i];
+		if (thread->seen != t->pass || read_thread(r, task, thread, keep))
+			continue;
+		thread->seen = t->pass - 1;
+		lost = true;
+	}
+	for (size_t i = 0; i < task->nlisted; i++)
+		if (task->threads[i].seen != t->pass)
+			proc_close_thread(r, &task->threads[i]);
+	task_threads_sweep(task, t->pass);
+	if (lost && !task->nlisted)
+		list_threads(r, t, task);
+	sum_threads(r, task);
+}
+
+/* ------------------------------------------------------------------------------------- a process */
+
+/* It slept: all that was read still holds, but for its memory, which others may take away. */
+static void refresh_sleeper(struct proc_reader *r, const struct task_table *t, struct task *task,
+			    struct proc_task *p)
+{
+	task->fresh = task->have;
+	p->active = 0;
+	if (++p->quiet == KEEP_QUIET)
+		proc_close_task(r, task);
+	uint32_t turn = task->job ? SLEEPER_JOB : SLEEPER;
+	if (task->kernel || (t->pass + (uint32_t)task->pid) % turn)
+		return;
+	struct task_status s;
+	int once = -1;
+	pid_t holder = memory_holder(task);
+	if (proc_read(r, &once, false, task->pid, holder ? holder : task->pid, "status") <= 0)
+		return;
+	task_parse_status(r->text, &s);
+	take_status(task, &s);
+	if (s.have_memory)
+		task->rss = (int64_t)s.rss;
+}
+
+void proc_refresh(struct proc_reader *r, struct task_table *t, struct task *task)
+{
+	struct proc_task *p = task->reader;
+	uint64_t clock = 0;
+	bool have_clock = r->clocks && cpu_clock(task->pid, CLOCK_RUNTIME, &clock);
+	if (r->shed)
+		proc_close_task(r, task);
+	if (have_clock && p->known && !task->stale && clock == p->clock) {
+		refresh_sleeper(r, t, task, p);
+		task->seen = t->pass;
+		return;
+	}
+	bool keep = p->active > 0;
+	task->fresh = 0;
+	int rc = read_stat(r, task, p, keep);
+	if (rc && !(rc == -EMFILE && p->known))
+		return;
+	if (have_clock)
+		refine_cpu(task, clock);
+	bool slow = r->slow;
+	r->slow |= !p->known;
+	read_threads(r, t, task, keep);
+	read_memory(r, task, p, keep);
+	read_io(r, task, p, keep);
+	r->slow = slow;
+	p->clock = clock;
+	p->known = true;
+	p->quiet = 0;
+	p->active++;
+	p->walks = 2;
+	task->stale = false;
+	task->seen = t->pass;
+}
+
+static int adopt(struct task *task)
+{
+	struct proc_task *p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	for (int i = 0; i < PROC_FILES; i++)
+		p->fd[i] = -1;
+	task->reader = p;
+	return 0;
+}
+
+static bool belongs_to_job(const struct proc_reader *r, const struct task_table *t, pid_t pid,
+			   pid_t ppid)
+{
+	const struct task *parent = task_find(t, ppid);
+	if (pid == r->config.recorder_pid)
+		return false;
+	return pid == r->config.job_pid || (ppid && ppid == r->config.recorder_pid) ||
+	       (parent && parent->job);
+}
+
+struct task *proc_meet(struct proc_reader *r, struct task_table *t, pid_t pid)
+{
+	struct task_stat s;
+	int once = -1;
+	if (proc_read(r, &once, false, pid, 0, "stat") <= 0 || !task_parse_stat(r->text, &s))
+		return NULL;
+	bool job = belongs_to_job(r, t, pid, s.ppid);
+	if (!job && !r->config.all)
+		return NULL;
+	struct task *task = task_add(t, pid, s.start);
+	if (!task)
+		return NULL;
+	task->seen = t->pass - 1;
+	task->job = job;
+	if (!adopt(task))
+		proc_refresh(r, t, task);
+	if (task_lives(t, task))
+		return task;
+	task_gone(t, task);
+	return NULL;
+}
+
+/* ------------------------------------------------------------------------------------- the reader */
+
+static int probe(const struct tasks_config *config, struct buf *why)
+{
+	char text[4096], path[256];
+	snprintf(path, sizeof(path), "%s/self/stat", config->proc_root);
+	ssize_t n = io_read_text(AT_FDCWD, path, text, sizeof(text));
+	if (n < 0) {
+		buf_addf(why, "%s cannot be read (%s); mount proc", path, strerror((int)-n));
+		return (int)n;
+	}
+	buf_addf(why, "%s is readable", config->proc_root);
+	return 0;
+}
+
+static uint32_t passes_in(uint64_t ns, uint64_t interval_ns)
+{
+	uint64_t n = interval_ns ? (ns + interval_ns - 1) / interval_ns : 1;
+	return n < 1 ? 1 : n > 100000 ? 100000 : (uint32_t)n;
+}
+
+static void close_reader(void *state)
+{
+	struct proc_reader *r = state;
+	proc_close_fd(r, &r->own_children);
+	if (r->loadavg >= 0)
+		close(r->loadavg);
+	if (r->root >= 0)
+		close(r->root);
+	map_free(&r->strangers);
+	free(r->big);
+	free(r->pids);
+	free(r);
+}
+
+static int open_reader(const struct tasks_config *config, void **ret_state, struct err *e)
+{
+	struct proc_reader *r = calloc(1, sizeof(*r));
+	if (!r)
+		return err_set(e, ENOMEM, "out of memory");
+	r->config = *config;
+	r->loadavg = r->own_children = -1;
+	r->root = open(config->proc_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r->root < 0) {
+		int rc =
+			err_set(e, errno, "cannot open %s: %s", config->proc_root, strerror(errno));
+		close_reader(r);
+		return rc;
+	}
+	uint64_t now;
+	r->loadavg = openat(r->root, "loadavg", O_RDONLY | O_CLOEXEC);
+	r->clocks = !strcmp(config->proc_root, "/proc") &&
+		    cpu_clock(getpid(), CLOCK_RUNTIME, &now) && now;
+	r->children = true;
+	r->schedstat = !faccessat(r->root, "self/schedstat", R_OK, 0);
+	r->slow_every = passes_in(SLOW_NS, config->interval_ns);
+	r->full_every = passes_in(5 * NS_PER_S, config->interval_ns);
+	if (r->full_every < FULL_PASSES)
+		r->full_every = FULL_PASSES;
+	r->kept_max = proc_fd_limit();
+	map_init(&r->strangers);
+	*ret_state = r;
+	return 0;
+}
+
+static int read_all(void *state, struct task_table *t)
+{
+	struct proc_reader *r = state;
+	bool first = !t->n;
+	r->slow = first || t->pass % r->slow_every == 0;
+	r->full = first || t->pass % r->full_every == 0;
+	size_t known = t->n;
+	for (size_t i = 0; i < known; i++) {
+		struct task *task = t->list[i];
+		if (!task->gone && (task->reader || !adopt(task)))
+			proc_refresh(r, t, task);
+		if (!task_lives(t, task))
+			task_gone(t, task); /* its pid may be found again, as somebody else's */
+	}
+	r->shed = false;
+	if (first && r->config.job_pid)
+		proc_meet(r, t, r->config.job_pid);
+	proc_find(r, t);
+	return 0;
+}
+
+static void forget(void *state, struct task *task)
+{
+	proc_close_task(state, task);
+	free(task->reader);
+	task->reader = NULL;
+}
+
+const struct task_reader task_reader_proc = {
+	.name = "proc",
+	.help = "the files of /proc",
+	.probe = probe,
+	.open = open_reader,
+	.read = read_all,
+	.forget = forget,
+	.close = close_reader,
+};

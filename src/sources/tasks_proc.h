@@ -1,0 +1,73 @@
+/*
+ * The inside of the /proc reader: its files (tasks_proc_file.c), how processes are found (tasks_proc_find.c) and
+ * how they are read (tasks_proc.c).
+ */
+#ifndef SPOTTER_SOURCES_TASKS_PROC_H
+#define SPOTTER_SOURCES_TASKS_PROC_H
+
+#include "base/map.h"
+#include "sources/tasks.h"
+#include "sources/tasks_parse.h"
+
+enum { PROC_STAT, PROC_STATM, PROC_IO, PROC_FILES };                    /* of a process */
+enum { PROC_SCHEDSTAT, PROC_STATUS, PROC_CHILDREN, PROC_THREAD_FILES }; /* of a thread */
+
+/* task->reader of a process that this reader watches. */
+struct proc_task {
+	int fd[PROC_FILES]; /* kept descriptors, or -1 */
+	uint64_t clock;     /* its CPU clock when it was last read: did it run since? */
+	unsigned quiet;     /* passes since it last ran */
+	unsigned active;    /* passes in a row in which it ran */
+	int walks;          /* passes in which its children must still be looked for */
+	bool known;         /* was read at least once */
+};
+
+struct proc_reader {
+	struct tasks_config config;
+	int root;    /* directory /proc */
+	int loadavg; /* kept; -1: not there */
+	int own_children;
+	bool clocks;    /* CPU clocks tell who ran: /proc is the one of our own pid namespace */
+	bool children;  /* the kernel lists children; else all of /proc is looked through */
+	bool schedstat; /* the kernel counts run delay */
+	bool slow;      /* this pass reads the expensive files, too */
+	bool full;      /* this pass looks everywhere for new processes */
+	bool shed;      /* out of descriptors: give up those that are kept */
+	uint32_t slow_every, full_every;
+	uint64_t last_pid, previous_pid; /* the newest pid of the host, now and one pass ago */
+	int walks;             /* passes in which new processes must still be looked for */
+	size_t kept, kept_max; /* descriptors */
+	struct map strangers;  /* pids that were found not to be the job's */
+	char *big;             /* for files that may be long */
+	size_t big_cap;
+	pid_t *pids; /* found in this pass, to be looked at */
+	size_t npids, cap_pids;
+	char text[4096];
+};
+
+/*
+ * Read PID/name (tid 0) or PID/task/TID/name into r->text, from *fd where that is kept, else by its path; with
+ * keep the descriptor may then be kept in *fd. Its length or -errno.
+ */
+ssize_t proc_read(struct proc_reader *r, int *fd, bool keep, pid_t pid, pid_t tid,
+		  const char *name);
+void proc_close_fd(struct proc_reader *r, int *fd);
+void proc_close_thread(struct proc_reader *r, struct task_thread *thread);
+void proc_close_task(struct proc_reader *r, struct task *task);
+/* Raise the soft limit of open files and say how many may be kept. */
+size_t proc_fd_limit(void);
+
+/* The numbers among the names in directory `path` (below r->root) or fd, into r->pids. 0 or -errno. */
+int proc_list(struct proc_reader *r, const char *path);
+/* The children of one thread, into r->pids (added to those there). 0 or -errno. */
+int proc_children(struct proc_reader *r, int *fd, bool keep, pid_t pid, pid_t tid);
+
+/* Find processes that are new in this pass and read them. */
+void proc_find(struct proc_reader *r, struct task_table *t);
+
+/* A process seen for the first time: add and read it. NULL: gone already, or not wanted. */
+struct task *proc_meet(struct proc_reader *r, struct task_table *t, pid_t pid);
+/* Bring one up to date; it is seen in this pass unless it is gone. */
+void proc_refresh(struct proc_reader *r, struct task_table *t, struct task *task);
+
+#endif
