@@ -70,6 +70,8 @@ static bool find(const struct run_facts *f, const struct findings *so_far, struc
 	finding_evidence(ret, "cores allowed", c->cores_allowed, "cores", "affinity and quota");
 	finding_evidence(ret, "waiting for a core, of ready time", c->run_delay_share, "ratio",
 			 "/proc/PID/schedstat");
+	finding_evidence(ret, "compute threads of PyTorch",
+			 facts_number(f->r, "fact.torch.threads"), "count", "step hook");
 	finding_evidence(ret, "threads of the job, at most", c->threads_max, "count", "/proc");
 	finding_evidence(ret, "cores used by others", c->others, "cores", "/proc/stat");
 	advise(f, ret);

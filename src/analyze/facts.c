@@ -214,22 +214,11 @@ static void load_run(struct run_facts *f)
 	f->w1 = f->t1;
 }
 
+/* The host's sum over its packages, or NaN. The sensors have a beginning: before it nothing is known. */
 static void load_energy(struct run_facts *f)
 {
-	const struct rec_entity_info *entities;
-	size_t n = rec_entities(f->r, &entities);
-	f->energy_j = NAN;
-	for (size_t i = 0; i < n; i++) {
-		const struct rec_entity_info *e = &entities[i];
-		/* core and uncore are parts of the package: counted there */
-		if (e->kind != ENTITY_ENERGY ||
-		    (strncmp(e->name, "package", 7) && strncmp(e->name, "dram", 4)))
-			continue;
-		struct rec_bucket b = facts_over(f->r, e, METRIC_ENERGY, f->t0, f->t1);
-		if (!isnan(b.mean))
-			f->energy_j = (isnan(f->energy_j) ? 0 : f->energy_j) +
-				      b.mean * 1e-6 * f->run.wall_s;
-	}
+	struct rec_bucket b = facts_over(f->r, f->host, METRIC_ENERGY, f->t0, f->t1);
+	f->energy_j = b.mean * 1e-6 * f->run.wall_s;
 }
 
 int facts_load(struct rec_reader *r, struct run_facts *ret, struct err *e)

@@ -45,7 +45,9 @@ void facts_load_cpu(struct run_facts *f)
 	double delay = S(job(f, METRIC_CPU_RUN_DELAY).mean);
 	c->demand = c->cores_training + delay;
 	c->run_delay_share = c->demand > 0 ? delay / c->demand : NAN;
-	c->throttled_share = S(job(f, METRIC_CPU_THROTTLED).mean);
+	c->throttled_share = S(facts_over(f->r, rec_entity_first(f->r, ENTITY_CGROUP),
+					  METRIC_CPU_THROTTLED, f->w0, f->w1)
+				       .mean);
 	c->threads_max = facts_over(f->r, f->job, METRIC_SCHED_THREADS, f->t0, f->t1 + 1).max;
 	c->processes_max = facts_over(f->r, f->job, METRIC_SCHED_PROCESSES, f->t0, f->t1 + 1).max;
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 
 #define GROWTH_BUCKETS 96
+#define GROWTH_SAMPLES 12
 
 static double job_max(const struct run_facts *f, enum metric_id metric)
 {
@@ -53,11 +54,21 @@ static double evenness(const double *y, size_t n)
 	return fmin(middle - first, last - middle) / rise;
 }
 
-/* The trend over the second half of the window, where start-up and warm caches are behind us. */
+/*
+ * Where to look for growth: the second half of the window, where start-up and warming caches are behind us. A
+ * short run has few samples there: its last two thirds.
+ */
+static uint64_t growth_from(const struct run_facts *f)
+{
+	uint64_t window = f->w1 - f->w0;
+	bool few = f->ticks < 2 * GROWTH_SAMPLES;
+	return f->w0 + (few ? window / 3 : window / 2);
+}
+
 static int load_growth(struct run_facts *f, const struct rec_series_info *s)
 {
 	struct facts_memory *m = &f->memory;
-	uint64_t half = f->w0 + (f->w1 - f->w0) / 2;
+	uint64_t half = growth_from(f);
 	struct rec_bucket b[GROWTH_BUCKETS];
 	double x[GROWTH_BUCKETS], y[GROWTH_BUCKETS];
 	size_t n = 0;

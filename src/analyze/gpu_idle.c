@@ -50,12 +50,11 @@ static bool find(const struct run_facts *f, const struct findings *so_far, struc
 			 "count", "nvml");
 	finding_evidence(ret, "GPU utilization", g->utilization, "ratio", "nvml");
 	finding_evidence(ret, "cores used", f->cpu.cores_training, "cores", "/proc/PID/stat");
-	const char *torch = rec_get(f->r, "fact.torch");
-	bool cpu_build = torch && (strstr(torch, "+cpu") || strstr(torch, "a0"));
+	const char *cuda = rec_get(f->r, "fact.torch.cuda");
+	bool cpu_build = cuda && !strcmp(cuda, "none");
 	finding_advice(
 		ret, "Move model and batches to it (model.to(\"cuda\"), x.to(\"cuda\")).%s",
-		cpu_build ? " This PyTorch looks like a build without CUDA: check "
-			    "torch.cuda.is_available() and install one with it."
+		cpu_build ? " This PyTorch was built without CUDA: install one that has it."
 			  : " If torch.cuda.is_available() says no, driver and PyTorch build do "
 			    "not match.");
 	return true;

@@ -54,10 +54,10 @@ static bool find(const struct run_facts *f, const struct findings *so_far, struc
 	ret->confidence = m->growth.n >= 10 ? CONFIDENCE_SURE : CONFIDENCE_LIKELY;
 	describe(f, ret);
 	finding_evidence(ret, "growth per minute", m->growth.slope * 60, "bytes",
-			 "slope of memory.rss over the second half");
+			 "slope of memory.rss, later part of training");
 	finding_evidence(ret, "growth per minute, at least", m->growth.lower * 60, "bytes",
 			 "95 % confidence");
-	finding_evidence(ret, "grown in the second half", m->growth_bytes, "bytes", "memory.rss");
+	finding_evidence(ret, "grown there", m->growth_bytes, "bytes", "memory.rss");
 	finding_evidence(ret, "peak", m->peak_rss, "bytes", "memory.rss");
 	return true;
 }

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int compare(const void *a, const void *b)
 {
@@ -61,6 +63,39 @@ static double kendall_variance(double *v, size_t n)
 	return var / 18;
 }
 
+/*
+ * The chance that n values in random order rise at least as steadily (s: rising less falling pairs), by counting
+ * orders by their inversions. Exact where the normal approximation is not, for few values without ties.
+ */
+#define EXACT_MAX   16
+#define EXACT_PAIRS (EXACT_MAX * (EXACT_MAX - 1) / 2)
+
+static double kendall_exact(size_t n, double s)
+{
+	double ways[EXACT_PAIRS + 1] = { 1 }, all = 1, steady = 0;
+	size_t pairs = n * (n - 1) / 2;
+	for (size_t k = 2; k <= n; k++) {
+		double next[EXACT_PAIRS + 1] = { 0 };
+		for (size_t i = 0; i <= pairs; i++)
+			for (size_t j = 0; j < k && j <= i; j++)
+				next[i] += ways[i - j];
+		memcpy(ways, next, sizeof(ways));
+		all *= (double)k;
+	}
+	for (size_t falling = 0; falling <= pairs; falling++)
+		if ((double)pairs - 2 * (double)falling >= s)
+			steady += ways[falling];
+	return steady / all;
+}
+
+static bool has_ties(const double *sorted, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (sorted[i] == sorted[i - 1])
+			return true;
+	return false;
+}
+
 static double clamp(double v, double low, double high)
 {
 	return v < low ? low : v > high ? high : v;
@@ -103,7 +138,8 @@ int stat_trend(const double *x, const double *y, size_t n, struct trend *ret)
 		t.lower = slopes[(size_t)clamp(floor(((double)pairs - half) / 2), 0, last)];
 		t.upper = slopes[(size_t)clamp(ceil(((double)pairs + half) / 2), 0, last)];
 		double z = sd > 0 ? (s - (s > 0) + (s < 0)) / sd : 0;
-		t.chance = 0.5 * erfc(z / sqrt(2));
+		t.chance = t.n <= EXACT_MAX && !has_ties(ys, t.n) ? kendall_exact(t.n, s)
+								  : 0.5 * erfc(z / sqrt(2));
 	}
 	free(slopes);
 	*ret = t;
