@@ -1,62 +1,68 @@
 /* spotter info: what a recording holds. */
+#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "commands/command.h"
-#include "export/inventory.h"
-
-#define DEFAULT_RUN "run.spot"
+#include "report/inventory.h"
+#include "report/report.h"
 
 struct options {
+	uint64_t width;
 	bool json;
 };
 
 static const struct opt options[] = {
 	OPT(options, json, "json", 0, OPT_FLAG, NULL, "as one JSON object"),
+	OPT(options, width, "width", 'w', OPT_U64, "COLUMNS",
+	    "width of the text (default: of the terminal, else 100)"),
 	OPT_END,
 };
 
-static int print(const json_t *inventory, bool json)
+static int print(const struct doc *doc, const struct options *o)
 {
+	struct report_options look = { .width = (int)(o->width < 1000 ? o->width : 1000) };
+	struct doc_text_options layout = report_layout(stdout, &look);
 	struct buf b = BUF_INIT;
-	if (json) {
-		char *text = json_dumps(inventory, JSON_INDENT(2));
-		if (text)
-			buf_addf(&b, "%s\n", text);
-		free(text);
-	} else {
-		inventory_text(inventory, &b);
-	}
-	bool ok = !b.failed && b.len && fputs(b.data, stdout) >= 0 && !fflush(stdout);
+	int rc = 0;
+	if (o->json)
+		rc = doc_json(doc, &b);
+	else
+		doc_text(doc, &layout, &b);
+	if (!rc && b.failed)
+		rc = -ENOMEM;
+	if (!rc && (fputs(b.data, stdout) < 0 || fflush(stdout)))
+		rc = -errno;
 	buf_free(&b);
-	return ok ? 0 : 1;
+	return rc;
 }
 
 static int run_info(const void *opts, int n, char **argv)
 {
-	const struct options *o = opts;
-	const char *run = n ? argv[0] : DEFAULT_RUN;
+	const char *run = n ? argv[0] : "run.spot";
 	struct err e = { 0 };
 	struct rec_reader *r;
-	json_t *inventory;
+	struct doc *doc;
 	if (n > 1) {
-		log_error("info takes one recording; see 'spotter info --help'");
+		log_error("info takes one recording, not %d", n);
 		return EXIT_USAGE;
 	}
 	if (rec_open(run, &r, &e)) {
 		log_error("%s", e.text);
 		return 1;
 	}
-	int status = 1;
-	if (inventory_make(r, run, &inventory, &e)) {
-		log_error("%s: %s", run, e.text);
-	} else {
-		status = print(inventory, o->json);
-		json_decref(inventory);
+	int rc = inventory_build(r, run, &doc, &e);
+	if (!rc) {
+		rc = print(doc, opts);
+		if (rc)
+			err_set(&e, -rc, "could not write: %s", strerror(-rc));
+		doc_free(doc);
 	}
+	if (rc)
+		log_error("%s: %s", run, e.text);
 	rec_reader_free(r);
-	return status;
+	return rc ? 1 : 0;
 }
 
 extern const struct command command_info;

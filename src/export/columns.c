@@ -55,9 +55,7 @@ void columns_of_kind(enum track_kind kind, struct columns *ret)
 
 void columns_of(const struct rec_track_info *track, struct columns *ret)
 {
-	const char *names =
-		track->kind >= 0 ? track_info((enum track_kind)track->kind)->columns : "";
-	name_all(names, track->name, track->ncolumns, ret);
+	name_all(track->columns, track->name, track->ncolumns, ret);
 }
 
 struct cell columns_cell(const struct columns *c, struct rec_reader *r, const int64_t *row, int i)

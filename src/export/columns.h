@@ -11,8 +11,8 @@
 #include "recording/recording.h"
 
 /*
- * Names as in tracks.def, but "index" is called after the track ("step") and times tell their unit
- * ("input_wait_ns"); a column that this program does not know is "column7". n: how many the recording has.
+ * Names as the recording has them, but "index" is called after the track ("step") and times tell their unit
+ * ("input_wait_ns"); one without a name is "column7". n: how many the recording has.
  */
 struct columns {
 	char names[TRACK_COLUMNS_MAX][32];

@@ -95,7 +95,7 @@ static int terminal_width(FILE *out)
 	return n > 0 ? n : WIDTH_DEFAULT;
 }
 
-static struct doc_text_options text_options(FILE *out, const struct report_options *o)
+struct doc_text_options report_layout(FILE *out, const struct report_options *o)
 {
 	const char *no_color = getenv("NO_COLOR");
 	const char *term = getenv("TERM");
@@ -113,7 +113,7 @@ static struct doc_text_options text_options(FILE *out, const struct report_optio
 static int render(FILE *out, const struct doc *d, const struct report_options *o)
 {
 	struct buf text = BUF_INIT;
-	struct doc_text_options options = text_options(out, o);
+	struct doc_text_options options = report_layout(out, o);
 	int rc = 0;
 	if (o->json)
 		rc = doc_json(d, &text);

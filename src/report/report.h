@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "recording/recording.h"
+#include "report/doc.h"
 
 enum report_color {
 	REPORT_COLOR_AUTO, /* on a terminal, unless NO_COLOR is set */
@@ -35,6 +36,9 @@ struct report_options {
 	enum report_color color;
 	enum report_charset charset;
 };
+
+/* How text is to look on `out`: what the options leave open is the terminal's and the locale's. */
+struct doc_text_options report_layout(FILE *out, const struct report_options *o);
 
 /*
  * Print the report of the recording at path. 0, or -errno with words (rec_open's, -ENOENT for a step that
