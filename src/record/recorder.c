@@ -200,8 +200,6 @@ int recorder_start(const struct recorder_options *o, char **argv, struct recorde
 	r->options = *o;
 	r->timer = r->signals.fd = -1;
 	map_init(&r->jobset.pids);
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
-
 	int rc = signals_open(&r->signals);
 	if (rc) {
 		err_set(e, -rc, "cannot watch signals: %s", strerror(-rc));
@@ -217,6 +215,8 @@ int recorder_start(const struct recorder_options *o, char **argv, struct recorde
 			return rc;
 		}
 	}
+	/* Orphans of the job come to us. Not before here: the helpers of the output must not. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	r->start_ns = clock_mono_ns();
 	uint64_t real_ns = clock_real_ns();
 	rc = start_job(r, argv, e);
