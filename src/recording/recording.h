@@ -190,8 +190,8 @@ int rec_flush(struct rec_writer *w, struct err *e);
 
 struct rec_writer_stats {
 	uint64_t ticks, samples, gaps, events, flushes;
-	uint64_t bytes;      /* of the file and its -wal now */
-	uint64_t lost_ticks; /* that could not be written */
+	uint64_t bytes;                   /* of the file and its -wal now */
+	uint64_t lost_ticks, lost_events; /* that could not be written */
 };
 void rec_writer_stats(const struct rec_writer *w, struct rec_writer_stats *ret);
 
@@ -215,7 +215,8 @@ uint64_t rec_damaged(const struct rec_reader *r);
 /* Is the recorder still writing? Said by the recording and checked against the live process. */
 bool rec_is_live(const struct rec_reader *r);
 
-const char *rec_get(const struct rec_reader *r, const char *key); /* owned by r; NULL if not set */
+/* Owned by r until rec_refresh; NULL if not set. */
+const char *rec_get(const struct rec_reader *r, const char *key);
 
 /* All facts of the run, in the order of their keys; owned by r until rec_refresh. */
 struct rec_fact {
@@ -228,8 +229,8 @@ uint64_t rec_t1(const struct rec_reader *r); /* last tick seen or end of the las
 
 struct rec_entity_info {
 	uint32_t id, parent;
-	enum entity_kind kind;
-	const char *name; /* owned by r until rec_refresh */
+	enum entity_kind kind; /* ENTITY__COUNT: this program does not know it */
+	const char *name;      /* owned by r until rec_refresh */
 	int64_t key;
 	uint64_t t0_ns, t1_ns; /* t1 0: still there */
 	const char *attrs;     /* JSON or NULL */
@@ -247,7 +248,8 @@ struct rec_track_info {
 	uint32_t id, entity;
 	int kind; /* track_kind, or -1 */
 	const char *name;
-	int ncolumns;
+	int ncolumns;        /* of the rows that rec_read_events gives */
+	const char *columns; /* their names, separated by one blank; owned by r */
 };
 
 /* Arrays owned by r, valid until the next rec_refresh; returns the count. */
@@ -316,7 +318,7 @@ size_t rec_kept_findings(const struct rec_reader *r, const struct rec_finding **
 
 /* What a series or a track holds and takes in the file, from summaries and the tail. 0 or -errno with words. */
 struct rec_size {
-	uint64_t n;	/* samples or events */
+	uint64_t n;     /* samples or events */
 	uint64_t bytes; /* of its chunks; what is in the tail is not counted */
 };
 int rec_series_size(struct rec_reader *r, uint32_t series, struct rec_size *ret, struct err *e);
