@@ -45,7 +45,7 @@ static void add_stamp(struct buf *b, const struct rec_reader *r, uint64_t t_ns)
 {
 	text_i64(b, (int64_t)t_ns);
 	buf_addc(b, ',');
-	text_time(b, rec_realtime_ns(r, t_ns));
+	text_time(b, r, t_ns);
 }
 
 static void add_value(struct buf *b, const struct scan_value *v)

@@ -2,8 +2,8 @@
  * JSON lines: one object per line, told apart by "type": first the run, entities and series, then samples in
  * the order of time, events in the order of time, gaps, notices and findings. What is absent is left out.
  */
+#include <fnmatch.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <jansson.h>
 
@@ -35,9 +35,11 @@ static void add_i64(struct buf *b, const char *key, int64_t value)
 static void add_stamp(struct buf *b, const struct rec_reader *r, uint64_t t_ns)
 {
 	add_i64(b, "t_ns", (int64_t)t_ns);
+	if (!rec_realtime_ns(r, t_ns))
+		return;
 	add_key(b, "time");
 	buf_addc(b, '"');
-	text_time(b, rec_realtime_ns(r, t_ns));
+	text_time(b, r, t_ns);
 	buf_addc(b, '"');
 }
 
@@ -65,15 +67,11 @@ static void add_raw(struct buf *b, const char *key, const char *json)
 /* Facts are text; these hold a number or a list. (A version "1.13" is none.) */
 static bool fact_is_json(const char *key)
 {
-	static const char *const whole[] = { "command", "exit_code", "signal", "recorder_pid",
-					     "self.lost_records" };
-	static const char *const ends[] = { "_ns", "_bytes" };
-	size_t len = strlen(key);
-	for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++)
-		if (!strcmp(key, whole[i]))
-			return true;
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
-		if (len > strlen(ends[i]) && !strcmp(key + len - strlen(ends[i]), ends[i]))
+	static const char *const patterns[] = { "command",      "exit_code", "signal",
+						"recorder_pid", "*_ns",      "*_bytes",
+						"recording.*",  "self.*" };
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++)
+		if (!fnmatch(patterns[i], key, 0))
 			return true;
 	return false;
 }

@@ -115,11 +115,13 @@ void text_f64(struct buf *b, double value)
 	buf_adds(b, text);
 }
 
-void text_time(struct buf *b, uint64_t real_ns)
+void text_time(struct buf *b, const struct rec_reader *r, uint64_t t_ns)
 {
+	uint64_t real_ns = rec_realtime_ns(r, t_ns);
 	time_t s = (time_t)(real_ns / NS_PER_S);
 	struct tm tm = { 0 };
-	gmtime_r(&s, &tm);
+	if (!real_ns || !gmtime_r(&s, &tm))
+		return;
 	buf_addf(b, "%04d-%02d-%02dT%02d:%02d:%02d.%09uZ", tm.tm_year + 1900, tm.tm_mon + 1,
 		 tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (unsigned)(real_ns % NS_PER_S));
 }

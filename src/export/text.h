@@ -22,8 +22,11 @@ void text_i64(struct buf *b, int64_t value);
 /* The shortest decimal that reads back as the same double. NaN adds nothing; an infinity is 1e999. */
 void text_f64(struct buf *b, double value);
 
-/* "2026-11-20T20:03:00.123456789Z" of a CLOCK_REALTIME stamp: 30 characters for years up to 9999. */
-void text_time(struct buf *b, uint64_t real_ns);
+/*
+ * "2026-11-20T20:03:00.123456789Z", the real time of a moment of the recording; nothing where the recording does
+ * not say what time it was.
+ */
+void text_time(struct buf *b, const struct rec_reader *r, uint64_t t_ns);
 
 /*
  * What people call an entity, short and mostly unique: "host", "job", "cpu3", "gpu0", "python3[4711]" for a

@@ -235,12 +235,10 @@ static int events_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int co
 {
 	const struct cursor *c = (const struct cursor *)base;
 	const int64_t *row = c->event.row;
-	struct buf b = BUF_INIT;
 	if (column == COL_T) {
 		sqlite3_result_int64(ctx, row[EV_T]);
 	} else if (column == COL_TIME) {
-		text_time(&b, rec_realtime_ns(c->run->r, (uint64_t)row[EV_T]));
-		table_result_buf(ctx, &b);
+		table_result_time(ctx, c->run->r, (uint64_t)row[EV_T]);
 	} else if (column == COL_DUR) {
 		if (row[EV_DUR] != REC_NONE)
 			sqlite3_result_int64(ctx, row[EV_DUR]);

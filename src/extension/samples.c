@@ -152,14 +152,12 @@ static int samples_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int c
 	const struct cursor *c = (const struct cursor *)base;
 	const struct scan_value *v = &c->row.values[c->at];
 	const struct rec_series_info *s = c->series[v->index];
-	struct buf b = BUF_INIT;
 	switch (column) {
 	case COL_T:
 		sqlite3_result_int64(ctx, (sqlite3_int64)c->row.t_ns);
 		break;
 	case COL_TIME:
-		text_time(&b, rec_realtime_ns(c->run->r, c->row.t_ns));
-		table_result_buf(ctx, &b);
+		table_result_time(ctx, c->run->r, c->row.t_ns);
 		break;
 	case COL_METRIC:
 		table_result_text(ctx, s->name);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/text.h"
+
 void table_aux_free(void *aux)
 {
 	struct table_aux *a = aux;
@@ -44,6 +46,14 @@ int table_error(sqlite3_vtab *vtab, int rc, const struct err *e)
 void table_result_text(sqlite3_context *ctx, const char *s)
 {
 	sqlite3_result_text(ctx, s, -1, SQLITE_TRANSIENT);
+}
+
+void table_result_time(sqlite3_context *ctx, const struct rec_reader *r, uint64_t t_ns)
+{
+	struct buf b = BUF_INIT;
+	text_time(&b, r, t_ns);
+	if (b.len)
+		table_result_buf(ctx, &b);
 }
 
 void table_result_buf(sqlite3_context *ctx, struct buf *b)

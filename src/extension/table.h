@@ -33,6 +33,8 @@ int table_error(sqlite3_vtab *vtab, int rc, const struct err *e);
 /* entity, entity_kind, entity_id, entity_key: the column `which` (0 to 3) of these. */
 void table_result_entity(sqlite3_context *ctx, const struct rec_reader *r, uint32_t entity,
 			 int which);
+/* The real time of a moment; NULL where it is not known. */
+void table_result_time(sqlite3_context *ctx, const struct rec_reader *r, uint64_t t_ns);
 void table_result_text(sqlite3_context *ctx, const char *s); /* NULL is NULL */
 void table_result_buf(sqlite3_context *ctx, struct buf *b);  /* releases b */
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -48,9 +49,10 @@ static void time_of(const struct rec_reader *r, uint64_t t_ns, const char *forma
 		    size_t cap)
 {
 	struct tm tm;
-	time_t s = (time_t)(rec_realtime_ns(r, t_ns) / NS_PER_S);
-	if (!localtime_r(&s, &tm) || !strftime(text, cap, format, &tm))
-		text[0] = 0;
+	uint64_t real = rec_realtime_ns(r, t_ns);
+	time_t s = (time_t)(real / NS_PER_S);
+	if (!real || !localtime_r(&s, &tm) || !strftime(text, cap, format, &tm))
+		snprintf(text, cap, "-");
 }
 
 /* -------------------------------------------------------------------------------------------- head */

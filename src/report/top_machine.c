@@ -5,11 +5,11 @@
 #include "base/clock.h"
 #include "report/top_parts.h"
 
-/* A value with "[|||||     ]" before it in the text: how much it is of the whole. */
+/* A value with "[|||||.....]" before it in the text: how much it is of the whole. */
 static void bar_value(struct doc_node *n, const char *key, double part, double whole,
 		      const char *unit, const char *after)
 {
-	char text[16] = "[          ]";
+	char text[16] = "[..........]";
 	bool known = !isnan(part) && whole > 0;
 	if (known) {
 		int filled = (int)(part / whole * 10 + 0.5);

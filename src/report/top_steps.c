@@ -30,7 +30,8 @@ static const struct rec_track_info *leading_track(struct top *top, uint64_t *ret
 }
 
 struct step_sums {
-	double n, dur, wait, waited_dur, batch, span; /* batch and waits: NaN where not known */
+	double n, dur, wait, waited_dur, batch, batches,
+		span; /* batch and waits: NaN where not known */
 	int64_t epoch;
 	bool evaluating;
 };
@@ -49,8 +50,10 @@ static struct step_sums sum_steps(const int64_t *rows, size_t n, int ncolumns)
 			s.wait = top_sum(s.wait, (double)row[STEP_INPUT_WAIT]);
 			s.waited_dur += dur;
 		}
-		if (row[STEP_BATCH] != REC_NONE)
+		if (row[STEP_BATCH] != REC_NONE) {
 			s.batch = top_sum(s.batch, (double)row[STEP_BATCH]);
+			s.batches++;
+		}
 		s.span = (double)(row[EV_T] - rows[EV_T]);
 	}
 	return s;
@@ -98,8 +101,8 @@ void top_add_steps(struct top *top)
 	doc_show(doc_number(s, "input_wait_share",
 			    sums.waited_dur > 0 ? sums.wait / sums.waited_dur : NAN, "ratio"),
 		 "input wait", NULL);
-	doc_show(doc_number(s, "samples_per_s", sums.n > 0 ? sums.batch / sums.n * per_s : NAN,
-			    "count"),
+	doc_show(doc_number(s, "samples_per_s",
+			    sums.batches > 0 ? sums.batch / sums.batches * per_s : NAN, "count"),
 		 NULL, "samples/s");
 	doc_show(doc_number(s, "epoch", n && sums.epoch != REC_NONE ? (double)sums.epoch : NAN,
 			    "count"),
