@@ -62,7 +62,7 @@ def test_c_is_laid_out_by_clang_format():
 
 
 def test_every_file_says_what_it_is():
-    opening = {'c': r'/\*', 'python': r'(#![^\n]*\n)?(# \w|""")', 'shell': r'#![^\n]*\n# \w'}
+    opening = {'c': r'(// SPDX[^\n]*\n)?/\*', 'python': r'(#![^\n]*\n)?(# \w|""")', 'shell': r'#![^\n]*\n# \w'}
     wrong = [p for language, begin in opening.items() for p in sources(language)
              if p.stat().st_size and not re.match(begin, p.read_text(encoding='utf-8'))]
     assert not relative(wrong)

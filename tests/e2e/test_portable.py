@@ -73,7 +73,7 @@ def test_runs_where_only_glibc_and_a_shell_are(portable, tmp_path):
     for folder in ('bin', 'tmp', 'proc'):
         (tmp_path / folder).mkdir(exist_ok=True)
     shutil.copy(sh, tmp_path / 'bin/sh')
-    done = subprocess.run(['chroot', tmp_path, '/spotter', 'run', '-o', '/tmp/one.spot', '--', '/bin/sh',
+    done = subprocess.run(['/usr/sbin/chroot', tmp_path, '/spotter', 'run', '-o', '/tmp/one.spot', '--', '/bin/sh',
                            '-c', 'true'], capture_output=True, text=True, check=False,
                           stdin=subprocess.DEVNULL, env={'PATH': '/bin'})
     assert done.returncode == 0, done.stderr
