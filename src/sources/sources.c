@@ -5,6 +5,7 @@
 #include "sources/sources.h"
 
 const struct source *const sources[] = {
+	&source_job,
 	&source_host_cpu,
 	&source_host_pressure,
 	&source_host_memory,

@@ -84,6 +84,8 @@ struct task {
 
 	struct task_thread *threads; /* by tid */
 	size_t nlisted, cap_listed;
+	struct task_thread *ended; /* threads with an entity that are gone: for the owner */
+	size_t nended, cap_ended;
 	int64_t dead_delay, dead_voluntary, dead_involuntary; /* of threads that are gone */
 
 	void *reader; /* the reader's own, or NULL */

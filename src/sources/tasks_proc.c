@@ -154,19 +154,17 @@ static void list_threads(struct proc_reader *r, struct task_table *t, struct tas
 {
 	char path[32];
 	if (task->nthreads < 2 || snprintf(path, sizeof(path), "%d/task", (int)task->pid) < 0 ||
-	    proc_list(r, path)) {
-		r->npids = 0;
+	    proc_list(r, path, &r->threads)) {
 		struct task_thread *thread = task_thread_get(task, task->pid);
 		if (thread)
 			thread->seen = t->pass;
 		return;
 	}
-	for (size_t i = 0; i < r->npids; i++) {
-		struct task_thread *thread = task_thread_get(task, r->pids[i]);
+	for (size_t i = 0; i < r->threads.n; i++) {
+		struct task_thread *thread = task_thread_get(task, r->threads.pids[i]);
 		if (thread)
 			thread->seen = t->pass;
 	}
-	r->npids = 0;
 }
 
 /* For those who want single threads: name and CPU. */
@@ -401,7 +399,8 @@ static void close_reader(void *state)
 		close(r->root);
 	map_free(&r->strangers);
 	free(r->big);
-	free(r->pids);
+	free(r->found.pids);
+	free(r->threads.pids);
 	free(r);
 }
 
@@ -461,6 +460,36 @@ static void forget(void *state, struct task *task)
 	proc_close_task(state, task);
 	free(task->reader);
 	task->reader = NULL;
+}
+
+int task_read_zombie(const char *proc_root, struct task *task)
+{
+	char path[256], text[4096];
+	struct task_stat s;
+	struct task_io io;
+	uint64_t run, delay, runs;
+	snprintf(path, sizeof(path), "%s/%d", proc_root, (int)task->pid);
+	int dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return -errno;
+	if (!task->have && io_read_text(dir, "stat", text, sizeof(text)) > 0 &&
+	    task_parse_stat(text, &s)) {
+		task->start = s.start;
+		task->ppid = s.ppid;
+		memcpy(task->comm, s.comm, sizeof(task->comm));
+	}
+	if (io_read_text(dir, "io", text, sizeof(text)) > 0 && task_parse_io(text, &io)) {
+		set(task, TASK_READ, io.read);
+		set(task, TASK_WRITTEN, io.written);
+		set(task, TASK_DISK_READ, io.disk_read);
+		set(task, TASK_DISK_WRITTEN, io.disk_written);
+	}
+	if (io_read_text(dir, "schedstat", text, sizeof(text)) > 0 &&
+	    task_parse_schedstat(text, &run, &delay, &runs) &&
+	    (int64_t)delay > task->own[TASK_RUN_DELAY])
+		set(task, TASK_RUN_DELAY, delay);
+	close(dir);
+	return 0;
 }
 
 const struct task_reader task_reader_proc = {

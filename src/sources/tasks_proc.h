@@ -22,6 +22,11 @@ struct proc_task {
 	bool known;         /* was read at least once */
 };
 
+struct pid_list {
+	pid_t *pids;
+	size_t n, cap;
+};
+
 struct proc_reader {
 	struct tasks_config config;
 	int root;    /* directory /proc */
@@ -40,8 +45,7 @@ struct proc_reader {
 	struct map strangers;  /* pids that were found not to be the job's */
 	char *big;             /* for files that may be long */
 	size_t big_cap;
-	pid_t *pids; /* found in this pass, to be looked at */
-	size_t npids, cap_pids;
+	struct pid_list found, threads; /* processes to be looked at; threads of one */
 	char text[4096];
 };
 
@@ -57,9 +61,9 @@ void proc_close_task(struct proc_reader *r, struct task *task);
 /* Raise the soft limit of open files and say how many may be kept. */
 size_t proc_fd_limit(void);
 
-/* The numbers among the names in directory `path` (below r->root) or fd, into r->pids. 0 or -errno. */
-int proc_list(struct proc_reader *r, const char *path);
-/* The children of one thread, into r->pids (added to those there). 0 or -errno. */
+/* The numbers among the names in directory `path` below /proc, into list. 0 or -errno. */
+int proc_list(struct proc_reader *r, const char *path, struct pid_list *list);
+/* The children of one thread, added to r->found. 0 or -errno. */
 int proc_children(struct proc_reader *r, int *fd, bool keep, pid_t pid, pid_t tid);
 
 /* Find processes that are new in this pass and read them. */

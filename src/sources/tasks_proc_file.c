@@ -99,17 +99,17 @@ ssize_t proc_read(struct proc_reader *r, int *fd, bool keep, pid_t pid, pid_t ti
 	return n;
 }
 
-static int add_pid(struct proc_reader *r, pid_t pid)
+static int add_pid(struct pid_list *list, pid_t pid)
 {
-	if (r->npids == r->cap_pids) {
-		size_t cap = r->cap_pids ? r->cap_pids * 2 : 256;
-		pid_t *pids = realloc(r->pids, cap * sizeof(*pids));
+	if (list->n == list->cap) {
+		size_t cap = list->cap ? list->cap * 2 : 64;
+		pid_t *pids = realloc(list->pids, cap * sizeof(*pids));
 		if (!pids)
 			return -ENOMEM;
-		r->pids = pids;
-		r->cap_pids = cap;
+		list->pids = pids;
+		list->cap = cap;
 	}
-	r->pids[r->npids++] = pid;
+	list->pids[list->n++] = pid;
 	return 0;
 }
 
@@ -134,11 +134,11 @@ struct entry {
 	char name[];
 };
 
-int proc_list(struct proc_reader *r, const char *path)
+int proc_list(struct proc_reader *r, const char *path, struct pid_list *list)
 {
 	int rc = need_big(r, 32768);
 	int fd = rc ? -1 : openat(r->root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	r->npids = 0;
+	list->n = 0;
 	if (fd < 0)
 		return rc ? rc : -errno;
 	long n = 0;
@@ -149,7 +149,7 @@ int proc_list(struct proc_reader *r, const char *path)
 			uint64_t pid;
 			at += e->len;
 			if (io_parse_u64(&name, &pid) && !*name)
-				rc = add_pid(r, (pid_t)pid);
+				rc = add_pid(list, (pid_t)pid);
 		}
 	}
 	if (n < 0)
@@ -179,6 +179,6 @@ int proc_children(struct proc_reader *r, int *fd, bool keep, pid_t pid, pid_t ti
 	r->big[len] = 0;
 	pid_t child;
 	for (const char *p = r->big; !rc && task_parse_child(&p, &child);)
-		rc = add_pid(r, child);
+		rc = add_pid(&r->found, child);
 	return rc;
 }

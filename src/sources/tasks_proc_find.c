@@ -46,8 +46,8 @@ static bool is_listed(const struct task_table *t, pid_t pid)
 
 static void meet_found(struct proc_reader *r, struct task_table *t)
 {
-	while (r->npids > 0) {
-		pid_t pid = r->pids[--r->npids];
+	while (r->found.n > 0) {
+		pid_t pid = r->found.pids[--r->found.n];
 		if (!is_listed(t, pid))
 			proc_meet(r, t, pid);
 	}
@@ -68,7 +68,7 @@ static void walk_task(struct proc_reader *r, struct task_table *t, struct task *
 
 static void walk(struct proc_reader *r, struct task_table *t)
 {
-	r->npids = 0;
+	r->found.n = 0;
 	if (r->config.recorder_pid) {
 		int rc = proc_children(r, &r->own_children, true, r->config.recorder_pid,
 				       r->config.recorder_pid);
@@ -104,16 +104,16 @@ static void take_in(struct proc_reader *r, struct task_table *t)
 	size_t left, before;
 	do {
 		left = 0;
-		before = r->npids;
+		before = r->found.n;
 		for (size_t i = 0; i < before; i++) {
-			pid_t pid = r->pids[i];
+			pid_t pid = r->found.pids[i];
 			if (!proc_meet(r, t, pid))
-				r->pids[left++] = pid;
+				r->found.pids[left++] = pid;
 		}
-		r->npids = left;
+		r->found.n = left;
 	} while (left && left < before && !r->config.all);
 	for (size_t i = 0; i < left; i++)
-		map_put(&r->strangers, (uint64_t)r->pids[i], 1);
+		map_put(&r->strangers, (uint64_t)r->found.pids[i], 1);
 }
 
 /*
@@ -137,14 +137,14 @@ static void settle_membership(struct task_table *t, size_t first)
 static void scan(struct proc_reader *r, struct task_table *t)
 {
 	size_t kept = 0, before = t->n;
-	if (proc_list(r, "."))
+	if (proc_list(r, ".", &r->found))
 		return;
 	if (r->full)
 		map_free(&r->strangers);
-	for (size_t i = 0; i < r->npids; i++)
-		if (is_candidate(r, t, r->pids[i]))
-			r->pids[kept++] = r->pids[i];
-	r->npids = kept;
+	for (size_t i = 0; i < r->found.n; i++)
+		if (is_candidate(r, t, r->found.pids[i]))
+			r->found.pids[kept++] = r->found.pids[i];
+	r->found.n = kept;
 	take_in(r, t);
 	if (r->config.all && t->n > before)
 		settle_membership(t, before);

@@ -12,6 +12,7 @@ struct task_table *task_table_new(void)
 static void task_free(struct task *task)
 {
 	free(task->threads);
+	free(task->ended);
 	free(task);
 }
 
@@ -112,6 +113,20 @@ struct task_thread *task_thread_get(struct task *task, pid_t tid)
 	return &task->threads[at];
 }
 
+/* The owner has to know of it; one that finds no memory is never ended. */
+static void keep_ended(struct task *task, const struct task_thread *thread)
+{
+	if (task->nended == task->cap_ended) {
+		size_t cap = task->cap_ended ? task->cap_ended * 2 : 8;
+		struct task_thread *ended = realloc(task->ended, cap * sizeof(*ended));
+		if (!ended)
+			return;
+		task->ended = ended;
+		task->cap_ended = cap;
+	}
+	task->ended[task->nended++] = *thread;
+}
+
 void task_threads_sweep(struct task *task, uint32_t pass)
 {
 	size_t kept = 0;
@@ -121,6 +136,8 @@ void task_threads_sweep(struct task *task, uint32_t pass)
 			task->threads[kept++] = *thread;
 			continue;
 		}
+		if (thread->entity)
+			keep_ended(task, thread);
 		task->dead_delay += thread->run_delay;
 		task->dead_voluntary += thread->voluntary;
 		task->dead_involuntary += thread->involuntary;
