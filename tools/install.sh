@@ -17,7 +17,7 @@ if [ -z "$remove" ]; then
 	echo "installed $destdir$prefix/bin/spotter"
 	exit
 fi
-ninja -C "$build" --quiet build.ninja # learns the prefix
+ninja -C "$build" --quiet build.ninja >/dev/null # learns the prefix
 "$meson" introspect --installed "$build" | tr ',' '\n' | sed -n 's/.*": *"\(.*\)".*/\1/p' |
 	while read -r path; do
 		rm -f "$destdir$path"
