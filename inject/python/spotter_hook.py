@@ -69,7 +69,9 @@ class Hook:
         ring = self.rings.get()
         if ring is not None and not self.announced:
             self.announced = True
+            begin = _now()
             self.announce(ring)
+            self.steps.account_rare(begin)
         return ring
 
     # ------------------------------------------------------------------------------------ patching
@@ -136,6 +138,7 @@ class Hook:
         ring = self.ring()
         if ring is None:
             return
+        begin = _now()
         prefix = 'optimizer' if first else 'optimizer%d' % len(self.optimizers)
         self.fact(ring, prefix, type(optimizer).__name__)
         parameters = [p for group in optimizer.param_groups for p in group['params']]
@@ -144,6 +147,7 @@ class Hook:
             self.fact(ring, 'device', parameters[0].device)
         if first:
             self.distributed(ring)
+        self.steps.account_rare(begin)
 
     def distributed(self, ring):
         dist = sys.modules.get('torch.distributed')
@@ -157,6 +161,7 @@ class Hook:
         ring = self.ring()
         if ring is None:
             return
+        begin = _now()
         prefix = 'loader.' if training else 'eval_loader.'
         for key in ('num_workers', 'batch_size', 'pin_memory', 'prefetch_factor', 'persistent_workers'):
             value = loader.__dict__.get(key)
@@ -164,6 +169,7 @@ class Hook:
                 self.fact(ring, prefix + key.replace('num_workers', 'workers'), value)
         dataset = loader.__dict__.get('dataset')
         self.fact(ring, 'dataset' if training else 'eval_dataset', type(dataset).__name__)
+        self.steps.account_rare(begin)
 
     # ----------------------------------------------------------------------------------- the loader
 
@@ -324,12 +330,13 @@ def _hook_loader(hook, torch):
                     raise
             raise
         t1 = _now()
+        rare = steps.rare
         try:
             fetch(p, t0, t1, _batch_size(p, data, tensor), grad)
             countdown -= 1
             if not countdown:
                 countdown = 16
-                steps.account(16 * (_now() - t1))
+                steps.account(16 * (_now() - t1 - steps.rare + rare + _steps.UNSEEN_NS))
         except Exception as e:
             if not failed(e):
                 raise

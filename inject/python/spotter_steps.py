@@ -24,6 +24,7 @@ NONE = -(1 << 63)
 STEP, EPOCH, CHECKPOINT, GC = 1, 2, 3, 4
 HOLD = 64  # batches without an optimizer step before they are taken for evaluation
 SLOW_NS = 10_000_000  # an iterator not used for so long after it was made: the time was not spent waiting
+UNSEEN_NS = 400  # of each of the two hooks of a step, before and after its own clocks (bench/hook.py)
 PAUSE_NS = 100_000  # collector pauses from here on get a record of their own
 PAUSES_NS = 1_000_000  # shorter ones are written together when they reach this sum
 
@@ -78,13 +79,15 @@ class Steps:
         self.pauses = []
         self.pause_begin = 0
         self.short_begin = self.short_ns = self.short_collected = 0
-        self.cost = 0
+        self.cost = 0  # to the job, estimated
+        self.rare = 0  # of that, what happens once: measured as it happens
 
     # ------------------------------------------------------------------------------------- training
 
     def step(self, optimizer):
         """An optimizer has stepped."""
         t = _now()
+        rare = self.rare
         if self.open is not None:
             self._resolve(t)
         if id(optimizer) != self.optimizer and not self._adopt(optimizer):
@@ -113,7 +116,7 @@ class Steps:
         self.wait = self.batch = self.rival = 0
         self.fetched = False
         if not self.index & 15:
-            self._account(ring, 16 * (_now() - t))
+            self.account(16 * (_now() - t - self.rare + rare + UNSEEN_NS))
 
     def _adopt(self, optimizer):
         """Another optimizer than the last time: does it end this step?"""
@@ -345,11 +348,14 @@ class Steps:
         self.write_pauses(ring)
 
     def account(self, ns):
-        self._account(self.ring(), ns)
-
-    def _account(self, ring, ns):
-        """An estimate of what the hook costs: measured every 16th time."""
+        """An estimate of what the hook costs: what is frequent is measured every 16th time."""
         self.cost += ns
+        ring = self.ring()
         if ring is not None:
-            ring.head[10] = self.cost
+            ring.cost(self.cost)
 
+    def account_rare(self, begin):
+        """Something that happens once began then and is done now."""
+        ns = _now() - begin
+        self.rare += ns
+        self.cost += ns
