@@ -101,6 +101,7 @@ static void add_domain(struct state *s, const char *class_dir, const char *entry
 		s->n++;
 }
 
+/* The MSR interface first: where a package has two, the second (mmio) is passed over by its name. */
 static void scan_all(struct state *s, const char *sys_root)
 {
 	char path[PATH_MAX / 2];
@@ -108,11 +109,13 @@ static void scan_all(struct state *s, const char *sys_root)
 	if (!kfile_path(path, sizeof(path), sys_root, "/class/powercap"))
 		return;
 	int n = scandir(path, &names, NULL, versionsort);
-	for (int i = 0; i < n; i++) {
-		if (strchr(names[i]->d_name, ':'))
-			add_domain(s, path, names[i]->d_name);
+	for (int mmio = 0; mmio < 2; mmio++)
+		for (int i = 0; i < n; i++)
+			if (strchr(names[i]->d_name, ':') &&
+			    !strstr(names[i]->d_name, "mmio") == !mmio)
+				add_domain(s, path, names[i]->d_name);
+	for (int i = 0; i < n; i++)
 		free(names[i]);
-	}
 	if (n >= 0)
 		free(names);
 }

@@ -71,6 +71,6 @@ struct nvml_pci_info {
 	char bus_id[32];
 };
 
-enum { NVML_TEMPERATURE_GPU = 0 };
+enum { NVML_SENSOR_GPU = 0 };
 
 #endif

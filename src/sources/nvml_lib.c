@@ -206,6 +206,6 @@ void nvml_lib_read(const struct nvml_lib *lib, const struct nvml_gpu *gpu, struc
 		code[NVML_V_POWER] = lib->power(d, &ret->power_mw);
 	if (lib->temperature)
 		code[NVML_V_TEMPERATURE] =
-			lib->temperature(d, NVML_TEMPERATURE_GPU, &ret->temperature_c);
+			lib->temperature(d, NVML_SENSOR_GPU, &ret->temperature_c);
 	code[NVML_V_PROCESSES] = read_processes(lib, d, ret);
 }

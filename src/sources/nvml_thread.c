@@ -18,7 +18,8 @@ struct nvml_thread {
 	pthread_mutex_t
 		lock; /* all below; the thread holds it to hand over and to wait, never in a call */
 	pthread_cond_t wake;
-	bool stop;
+	bool stop, done;
+	bool left; /* nobody waits for it any more: it frees itself */
 	uint64_t tick_ns, interval_ns, took_ns;
 	struct nvml_view view;
 	struct nvml_values *front, *back; /* view.values; what is being filled */
@@ -86,6 +87,16 @@ static void read_all(struct nvml_thread *t)
 	pthread_mutex_unlock(&t->lock);
 }
 
+static void free_thread(struct nvml_thread *t)
+{
+	nvml_lib_close(&t->lib);
+	pthread_mutex_destroy(&t->lock);
+	pthread_cond_destroy(&t->wake);
+	free(t->front);
+	free(t->back);
+	free(t);
+}
+
 static void *thread_main(void *arg)
 {
 	struct nvml_thread *t = arg;
@@ -100,17 +111,13 @@ static void *thread_main(void *arg)
 	}
 	if (t->view.state == NVML_RUNNING && t->lib.shutdown)
 		t->lib.shutdown();
+	pthread_mutex_lock(&t->lock);
+	bool left = t->left;
+	t->done = true;
+	pthread_mutex_unlock(&t->lock);
+	if (left)
+		free_thread(t);
 	return NULL;
-}
-
-static void free_thread(struct nvml_thread *t)
-{
-	nvml_lib_close(&t->lib);
-	pthread_mutex_destroy(&t->lock);
-	pthread_cond_destroy(&t->wake);
-	free(t->front);
-	free(t->back);
-	free(t);
 }
 
 /* Signals are the recorder's business: none is delivered to this thread. */
@@ -176,9 +183,16 @@ bool nvml_thread_stop(struct nvml_thread *t, uint64_t wait_ns)
 	t->stop = true;
 	pthread_cond_signal(&t->wake);
 	pthread_mutex_unlock(&t->lock);
-	if (pthread_clockjoin_np(t->thread, NULL, CLOCK_MONOTONIC, &ts)) {
-		pthread_detach(t->thread);
-		return false;
+	bool joined = !pthread_clockjoin_np(t->thread, NULL, CLOCK_MONOTONIC, &ts);
+	if (!joined) {
+		pthread_mutex_lock(&t->lock);
+		bool left = t->left = !t->done;
+		if (left)
+			pthread_detach(t->thread);
+		pthread_mutex_unlock(&t->lock);
+		if (left)
+			return false;
+		pthread_join(t->thread, NULL);
 	}
 	free_thread(t);
 	return true;

@@ -41,8 +41,8 @@ const struct nvml_view *nvml_thread_look(struct nvml_thread *t, uint64_t tick_ns
 void nvml_thread_unlook(struct nvml_thread *t);
 
 /*
- * Stop and free. If the thread does not come back within wait_ns it is left behind with its memory, and
- * false is returned. NULL is fine.
+ * Stop and free. If the thread does not come back within wait_ns it is left behind, to free itself if it ever
+ * does, and false is returned. NULL is fine.
  */
 bool nvml_thread_stop(struct nvml_thread *t, uint64_t wait_ns);
 

@@ -68,7 +68,7 @@ static void add_sensor(struct state *s, int dirfd, const char *path, const char 
 		return;
 	snprintf(t->name, sizeof(t->name), "%.47s%s%.47s", chip, *label ? " " : "", label);
 	for (int i = 2; has_sensor(s, t->name) && i < SENSORS_MAX; i++)
-		snprintf(t->name, sizeof(t->name), "%.47s%s%.36s #%d", chip, *label ? " " : "",
+		snprintf(t->name, sizeof(t->name), "%.47s%s%.32s #%d", chip, *label ? " " : "",
 			 label, i);
 	t->fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
 	if (t->fd < 0)
