@@ -51,7 +51,7 @@ struct recorder {
 	bool orphans_left; /* wait_all: there may be more of the job */
 	uint64_t start_ns, late_ticks;
 	bool failing; /* the last tick could not be written */
-	char trouble[sizeof(((struct err *)0)->text)];
+	char trouble[sizeof(((struct err *)0)->text) + 64];
 };
 
 /* Keep the first trouble for the end, and say it now. */
