@@ -7,7 +7,7 @@
 extern const struct analysis analysis_input_bound, analysis_cpu_oversubscribed,
 	analysis_host_contended, analysis_memory_growing, analysis_memory_near_limit,
 	analysis_swapping, analysis_io_bound, analysis_checkpoint_stalls, analysis_gc_pauses,
-	analysis_uneven_steps, analysis_gpu_idle, analysis_healthy;
+	analysis_uneven_steps, analysis_gpu_idle, analysis_job_failed, analysis_healthy;
 
 const struct analysis *const analyses[] = {
 	&analysis_input_bound,
@@ -21,6 +21,7 @@ const struct analysis *const analyses[] = {
 	&analysis_gc_pauses,
 	&analysis_uneven_steps,
 	&analysis_gpu_idle,
+	&analysis_job_failed,
 	&analysis_healthy, /* after all others: it looks at what they found */
 	NULL,
 };

@@ -93,6 +93,10 @@ static void say_bytes_per_s(struct buf *b, double v)
 
 static void say_seconds(struct buf *b, double v)
 {
+	if (v == 0) {
+		buf_adds(b, "0 s");
+		return;
+	}
 	fmt_duration(b, v * 1e9);
 }
 

@@ -42,10 +42,19 @@ static const struct rule rules[] = {
 
 /* Of equals in severity and loss, what more likely matters. */
 static const char *const order[] = {
-	"memory-near-limit",  "memory-growing",    "swapping",
-	"gpu-idle",           "io-bound",          "input-bound",
-	"cpu-oversubscribed", "checkpoint-stalls", "gc-pauses",
-	"uneven-steps",       "healthy",           "too-little-evidence",
+	"job-failed",
+	"memory-near-limit",
+	"memory-growing",
+	"swapping",
+	"gpu-idle",
+	"io-bound",
+	"input-bound",
+	"cpu-oversubscribed",
+	"checkpoint-stalls",
+	"gc-pauses",
+	"uneven-steps",
+	"healthy",
+	"too-little-evidence",
 	"host-contended",
 };
 

@@ -114,31 +114,52 @@ static void miss_gpu(struct doc_node *list, const struct run_facts *f)
 	miss(list, "GPU", reason ? reason : "none was looked for");
 }
 
+struct thing {
+	const char *what;
+	double value;
+	const struct rec_entity_info *entity;
+	enum metric_id metric;
+	const char *otherwise;
+};
+
+/* Things that are missing for the same reason share a line. */
+static void miss_things(struct doc_node *list, const struct run_facts *f, struct thing *things,
+			size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		char what[256];
+		if (!isnan(things[i].value))
+			continue;
+		const char *why =
+			gap_reason(f, things[i].entity, things[i].metric, things[i].otherwise);
+		size_t len = (size_t)snprintf(what, sizeof(what), "%s", things[i].what);
+		for (size_t k = i + 1; k < n && len < sizeof(what); k++) {
+			const char *same = gap_reason(f, things[k].entity, things[k].metric,
+						      things[k].otherwise);
+			if (!isnan(things[k].value) || strcmp(same, why))
+				continue;
+			len += (size_t)snprintf(what + len, sizeof(what) - len, ", %s",
+						things[k].what);
+			things[k].value = 0; /* said */
+		}
+		miss(list, what, why);
+	}
+}
+
 static void miss_resources(struct doc_node *list, const struct run_facts *f)
 {
-	const struct {
-		const char *what;
-		double value;
-		const struct rec_entity_info *entity;
-		enum metric_id metric;
-		const char *otherwise;
-	} things[] = {
+	struct thing things[] = {
 		{ "CPU time of the job", f->cpu.user_s, f->job, METRIC_CPU_USER, "not recorded" },
-		{ "waiting to run", f->cpu.run_delay_share, f->job, METRIC_CPU_RUN_DELAY,
+		{ "its waiting to run", f->cpu.run_delay_share, f->job, METRIC_CPU_RUN_DELAY,
 		  "not recorded" },
-		{ "memory of the job", f->memory.peak_rss, f->job, METRIC_MEMORY_RSS,
-		  "not recorded" },
-		{ "I/O of the job", f->io.read, f->job, METRIC_IO_READ, "not recorded" },
+		{ "its memory", f->memory.peak_rss, f->job, METRIC_MEMORY_RSS, "not recorded" },
+		{ "its I/O", f->io.read, f->job, METRIC_IO_READ, "not recorded" },
 		{ "I/O pressure", f->io.pressure_some, f->host, METRIC_PRESSURE_IO_SOME,
 		  "this kernel has no pressure stall information" },
-		{ "energy", f->energy_j, rec_entity_first(f->r, ENTITY_ENERGY), METRIC_ENERGY,
+		{ "energy", f->energy_j, f->host, METRIC_ENERGY,
 		  "no energy counters (RAPL) on this machine" },
 	};
-	for (size_t i = 0; i < sizeof(things) / sizeof(*things); i++)
-		if (isnan(things[i].value))
-			miss(list, things[i].what,
-			     gap_reason(f, things[i].entity, things[i].metric,
-					things[i].otherwise));
+	miss_things(list, f, things, sizeof(things) / sizeof(*things));
 }
 
 /* What the recorder said while it ran: sources that did not open, records lost, trouble writing. */

@@ -70,8 +70,9 @@ static void add_memory(struct build *b)
 	doc_number(n, "swap_out_bytes_per_s", m->swap_out, "bytes/s");
 	doc_number(n, "pressure_share", m->pressure_some, "ratio");
 	facts_chart(f->r, f->job, METRIC_MEMORY_RSS, f->t0, f->t1, CHART_PARTS, rss);
-	doc_show(doc_series(n, "chart", rss, CHART_PARTS, 0, chart_seconds(f), "bytes"), NULL,
-		 NULL);
+	doc_show(doc_series(n, "chart", rss, CHART_PARTS, 1.5 * m->peak_rss, chart_seconds(f),
+			    "bytes"),
+		 NULL, NULL);
 }
 
 static void add_io(struct build *b)

@@ -55,15 +55,39 @@ static void add_parts(struct doc_node *n, const struct fact_step *s)
 	doc_show(doc_number(n, "rest_ms", MS(fmax(rest, 0)), "ms"), "the rest", NULL);
 }
 
-static void add_rate(struct doc_node *n, const struct run_facts *f, const struct fact_step *s,
-		     const char *key, const char *label, enum metric_id metric, double scale,
-		     const char *unit)
+/* What the job did during the step beside what it usually does, from the samples around it. */
+struct rate {
+	const char *key, *label;
+	enum metric_id metrics[2];
+	int n;
+	double scale;
+	const char *unit;
+};
+
+static const struct rate rates[] = {
+	{ "cores", "cores", { METRIC_CPU_USER, METRIC_CPU_SYSTEM }, 2, 1e-9, "cores" },
+	{ "run_delay_cores", "waiting to run, cores", { METRIC_CPU_RUN_DELAY }, 1, 1e-9, "cores" },
+	{ "rss_bytes", "memory", { METRIC_MEMORY_RSS }, 1, 1, "bytes" },
+	{ "read_bytes_per_s", "read", { METRIC_IO_READ }, 1, 1, "bytes/s" },
+	{ "written_bytes_per_s", "written", { METRIC_IO_WRITTEN }, 1, 1, "bytes/s" },
+};
+
+static double rate_over(const struct run_facts *f, const struct rate *r, uint64_t t0, uint64_t t1)
 {
-	double now = facts_over(f->r, f->job, metric, s->t0_ns, s->t1_ns).mean * scale;
-	double usual = facts_over(f->r, f->job, metric, f->w0, f->w1).mean * scale;
+	double sum = 0;
+	for (int i = 0; i < r->n; i++)
+		sum += facts_over(f->r, f->job, r->metrics[i], t0, t1).mean * r->scale;
+	return sum;
+}
+
+static void add_rate(struct doc_node *n, const struct run_facts *f, const struct fact_step *s,
+		     const struct rate *r)
+{
+	double now = rate_over(f, r, s->t0_ns, s->t1_ns);
+	double usual = rate_over(f, r, f->w0, f->w1);
 	char words[64];
-	snprintf(words, sizeof(words), "(usually %s)", say(usual, unit).s);
-	doc_show(doc_number(n, key, now, unit), label, words);
+	snprintf(words, sizeof(words), "(usually %s)", say(usual, r->unit).s);
+	doc_show(doc_number(n, r->key, now, r->unit), r->label, words);
 }
 
 static void add_notices(struct doc_node *root, const struct run_facts *f, const struct fact_step *s)
@@ -97,12 +121,8 @@ int build_step(struct build *b, struct err *e)
 	n = doc_section(doc_object(b->root, "parts"), "TIME IN", DOC_LINE);
 	add_parts(n, s);
 	n = doc_section(doc_object(b->root, "during"), "DURING", DOC_LINE);
-	add_rate(n, f, s, "cores", "cores", METRIC_CPU_USER, 1e-9, "cores");
-	add_rate(n, f, s, "run_delay", "waiting to run, cores", METRIC_CPU_RUN_DELAY, 1e-9,
-		 "cores");
-	add_rate(n, f, s, "rss_bytes", "memory", METRIC_MEMORY_RSS, 1, "bytes");
-	add_rate(n, f, s, "read_bytes_per_s", "read", METRIC_IO_READ, 1, "bytes/s");
-	add_rate(n, f, s, "written_bytes_per_s", "written", METRIC_IO_WRITTEN, 1, "bytes/s");
+	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++)
+		add_rate(n, f, s, &rates[i]);
 	add_notices(b->root, f, s);
 	return 0;
 }

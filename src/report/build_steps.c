@@ -81,7 +81,9 @@ static void add_steps(struct build *b)
 		doc_show(doc_int(n, NULL, s->processes, "count"), "in", "processes");
 	doc_string(n, "source", rec_get(f->r, "steps_source"));
 	chart(f, v);
-	doc_show(doc_series(n, "chart", v, CHART_PARTS, 0, chart_seconds(f), "ms"), NULL, NULL);
+	/* Three times the usual step fills a column: even steps are a low line, slow ones stand out. */
+	doc_show(doc_series(n, "chart", v, CHART_PARTS, 3 * MS(s->p50_s), chart_seconds(f), "ms"),
+		 NULL, NULL);
 }
 
 static void add_input_wait(struct build *b)
@@ -92,7 +94,9 @@ static void add_input_wait(struct build *b)
 	doc_show(doc_number(n, "p50_ms", MS(s->wait_p50_s), "ms"), "p50", NULL);
 	doc_show(doc_number(n, "p95_ms", MS(s->wait_p95_s), "ms"), "p95", NULL);
 	struct doc_node *workers = doc_number(n, "workers", b->f->workers, "count");
-	if (s->n)
+	if (s->n && b->f->workers == 0)
+		doc_show(doc_string(n, NULL, "no loader workers"), NULL, NULL);
+	else if (s->n)
 		doc_show(workers, NULL, b->f->workers == 1 ? "loader worker" : "loader workers");
 }
 

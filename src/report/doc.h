@@ -30,16 +30,17 @@ enum doc_kind {
 
 /* How the text renderer lays a section out. */
 enum doc_style {
-	DOC_HIDDEN,  /* JSON only */
-	DOC_HEAD,    /* one line of what ran and how it ended */
-	DOC_LINE,    /* label, values with their words, spark line at the right */
-	DOC_VERDICT, /* the first element of an array of findings, at length */
-	DOC_REMARKS, /* the other findings, a line or two each */
-	DOC_FULL,    /* all findings at length */
-	DOC_REASONS, /* an array of {what, why}, a line each */
-	DOC_LINES,   /* an array of sections, each laid out by its own style */
-	DOC_RULE,    /* an empty line */
-	DOC_TABLE,   /* an array of objects with the same keys: a row each */
+	DOC_HIDDEN,       /* JSON only */
+	DOC_HEAD,         /* one line of what ran and how it ended */
+	DOC_LINE,         /* label, values with their words, spark line at the right */
+	DOC_VERDICT,      /* the first element of an array of findings, at length */
+	DOC_VERDICT_FULL, /* the same with all its evidence */
+	DOC_REMARKS,      /* the other findings, a line or two each */
+	DOC_FULL,         /* the other findings at length */
+	DOC_REASONS,      /* an array of {what, why}, a line each */
+	DOC_LINES,        /* an array of sections, each laid out by its own style */
+	DOC_RULE,         /* an empty line */
+	DOC_TABLE,        /* an array of objects with the same keys: a row each */
 };
 
 enum doc_tone { DOC_PLAIN, DOC_GOOD, DOC_NOTE, DOC_WARN, DOC_BAD, DOC_FAINT, DOC_STRONG };

@@ -57,7 +57,8 @@ static int build_all(struct build *b)
 {
 	build_head(b);
 	const struct doc_node *findings = build_findings(b);
-	struct doc_node *verdict = doc_view(b->root, heading(b->findings), DOC_VERDICT, findings);
+	struct doc_node *verdict = doc_view(b->root, heading(b->findings),
+					    b->o->all ? DOC_VERDICT_FULL : DOC_VERDICT, findings);
 	if (!b->o->all)
 		add_look(verdict, b);
 	build_steps(b);

@@ -20,11 +20,9 @@ struct piece {
 	bool new_line;
 };
 
-static bool is_shown(const struct doc_node *n)
+static bool is_absent(const struct doc_node *n)
 {
-	if (n->show == DOC_NOT_SHOWN || n->kind == DOC_NULL)
-		return false;
-	return n->kind != DOC_NUMBER || !isnan(n->number);
+	return n->kind == DOC_NULL || (n->kind == DOC_NUMBER && isnan(n->number));
 }
 
 void text_value(const struct doc_node *n, char *into, size_t cap)
@@ -53,22 +51,29 @@ void text_value(const struct doc_node *n, char *into, size_t cap)
 	}
 }
 
+/* A blank between words and value, but none inside brackets. */
 static void with_words(const struct doc_node *n, char *into, size_t cap)
 {
 	char value[400];
+	const char *before = n->before ? n->before : "", *after = n->after ? n->after : "";
+	size_t len = strlen(before);
 	text_value(n, value, sizeof(value));
-	snprintf(into, cap, "%s%s%s%s%s", n->before ? n->before : "",
-		 n->before && *value ? " " : "", value, n->after && *value ? " " : "",
-		 n->after ? n->after : "");
+	snprintf(into, cap, "%s%s%s%s%s", before, len && before[len - 1] != '(' ? " " : "", value,
+		 *after && *after != ')' ? " " : "", after);
 }
 
 /* The shown values of a section, glued ones joined to the one before. */
 static size_t collect(const struct doc_node *section, struct piece *pieces)
 {
 	size_t n = 0;
+	bool kept = false; /* the last piece stands, and can be glued to */
 	for (const struct doc_node *c = section->first; c; c = c->next) {
 		char text[480];
-		if (!is_shown(c) || c->kind == DOC_SERIES)
+		if (c->kind == DOC_SERIES || c->show == DOC_NOT_SHOWN)
+			continue;
+		if (c->show != DOC_GLUED)
+			kept = !is_absent(c);
+		if (is_absent(c) || !kept)
 			continue;
 		with_words(c, text, sizeof(text));
 		if (c->show == DOC_GLUED && n) {
@@ -224,8 +229,10 @@ static void render_lines(struct pen *p, const struct doc_node *section)
 
 static void render_rule(struct pen *p, const struct doc_node *section)
 {
+	const struct buf *out = p->out;
 	(void)section;
-	pen_end(p);
+	if (out->len < 2 || strcmp(out->data + out->len - 2, "\n\n"))
+		pen_end(p);
 }
 
 static const struct {
@@ -235,6 +242,7 @@ static const struct {
 	[DOC_HEAD] = { render_head },
 	[DOC_LINE] = { render_line },
 	[DOC_VERDICT] = { text_verdict },
+	[DOC_VERDICT_FULL] = { text_verdict_full },
 	[DOC_REMARKS] = { text_remarks },
 	[DOC_FULL] = { text_full },
 	[DOC_REASONS] = { render_reasons },

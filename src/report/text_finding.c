@@ -73,17 +73,27 @@ static void headline(struct pen *p, const char *label, const struct doc_node *f)
 	pen_end(p);
 }
 
-void text_verdict(struct pen *p, const struct doc_node *section)
+static void verdict(struct pen *p, const struct doc_node *section, size_t most)
 {
 	const struct doc_node *f = section->of ? section->of->first : NULL;
 	if (!f)
 		return;
 	headline(p, section->label, f);
-	body(p, f, EVIDENCE_SHOWN);
+	body(p, f, most);
 	for (const struct doc_node *c = section->first; c; c = c->next)
 		if (c->string)
 			labelled(p, c->before ? c->before : "", c->string);
 	pen_end(p);
+}
+
+void text_verdict(struct pen *p, const struct doc_node *section)
+{
+	verdict(p, section, EVIDENCE_SHOWN);
+}
+
+void text_verdict_full(struct pen *p, const struct doc_node *section)
+{
+	verdict(p, section, SIZE_MAX);
 }
 
 static void remark(struct pen *p, const char *label, const char *mark, enum doc_tone tone,
@@ -104,6 +114,16 @@ static bool is_grave(const struct doc_node *f)
 	return !strcmp(severity, "limit") || !strcmp(severity, "warning");
 }
 
+static void own_remarks(struct pen *p, const struct doc_node *section, const char *label)
+{
+	for (const struct doc_node *c = section->first; c; c = c->next) {
+		if (!c->string)
+			continue;
+		remark(p, label, "·", DOC_NOTE, c->string);
+		label = "";
+	}
+}
+
 /* All findings but the first, then the section's own lines. */
 void text_remarks(struct pen *p, const struct doc_node *section)
 {
@@ -120,15 +140,10 @@ void text_remarks(struct pen *p, const struct doc_node *section)
 		pen_flow(p, DOC_FAINT, advice, 15);
 		pen_end(p);
 	}
-	for (const struct doc_node *c = section->first; c; c = c->next) {
-		if (!c->string)
-			continue;
-		remark(p, label, "·", DOC_NOTE, c->string);
-		label = "";
-	}
+	own_remarks(p, section, label);
 }
 
-/* Every finding at length, each with all its evidence. */
+/* The others at length, each with all its evidence; then the section's own lines. */
 void text_full(struct pen *p, const struct doc_node *section)
 {
 	const struct doc_node *f =
@@ -136,5 +151,7 @@ void text_full(struct pen *p, const struct doc_node *section)
 	for (; f; f = f->next) {
 		headline(p, doc_get_string(f, "id"), f);
 		body(p, f, SIZE_MAX);
+		pen_end(p);
 	}
+	own_remarks(p, section, section->label);
 }

@@ -5,6 +5,7 @@
 #include "report/text_out.h"
 
 void text_verdict(struct pen *p, const struct doc_node *section); /* text_finding.c */
+void text_verdict_full(struct pen *p, const struct doc_node *section);
 void text_remarks(struct pen *p, const struct doc_node *section);
 void text_full(struct pen *p, const struct doc_node *section);
 void text_table(struct pen *p, const struct doc_node *section); /* text_table.c */

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -247,8 +248,7 @@ static inline void syn_facts(struct rec_writer *w, const struct synthetic *s)
 	rec_set(w, "spotter_version", "test");
 }
 
-/* Write it to path (which must not exist). */
-static inline void synthetic_write(const struct synthetic *s, const char *path)
+static inline void syn_write(const struct synthetic *s, const char *path)
 {
 	struct rec_writer *w;
 	struct err e = { 0 };
@@ -266,10 +266,28 @@ static inline void synthetic_write(const struct synthetic *s, const char *path)
 	syn_ticks(w, s, host, job, gpu);
 	if (s->step_ms > 0)
 		syn_steps(w, s, process);
-	rc = rec_close(w, &e);
+	rc = s->unfinished ? rec_flush(w, &e) : rec_close(w, &e);
 	if (rc)
 		print_message("%s\n", e.text);
 	assert_int_equal(rc, 0);
+}
+
+/* Write it to path (which must not exist). An unfinished one is written by a process that then dies. */
+static inline void synthetic_write(const struct synthetic *s, const char *path)
+{
+	int status;
+	if (!s->unfinished) {
+		syn_write(s, path);
+		return;
+	}
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		syn_write(s, path);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
 }
 
 /* A fresh path in a temporary directory; both are removed by synthetic_remove. */

@@ -65,7 +65,7 @@ static void facts_are_what_was_written(void **state)
 	assert_true(near(f->steps.wait_share, 0.04, 1e-3));
 	assert_true(near(f->steps.samples_per_s, 64 / 0.05, 0.01));
 	assert_int_equal(f->steps.warmup, 10);
-	assert_int_equal(f->steps.n, 1120);
+	assert_int_equal(f->steps.n, 1121);
 	assert_true(near(f->memory.peak_rss, 400.4e6, 1e-6));
 	assert_true(f->memory.limit_is_host);
 	assert_true(near(f->io.disk_read, 120e6, 1e-6));
@@ -292,6 +292,38 @@ static void too_little(void **state)
 	expect_first(&s, "too-little-evidence", SEVERITY_INFO);
 }
 
+static void job_failed(void **state)
+{
+	struct synthetic s = synthetic_healthy();
+	struct result res;
+	(void)state;
+	s.exit_code = "3";
+	expect_first(&s, "job-failed", SEVERITY_WARNING);
+	s.exit_code = "135"; /* a shell on a SIGBUS */
+	analyse(&s, &res);
+	assert_string_equal(res.all.v[0].id, "job-failed");
+	assert_non_null(strstr(res.all.v[0].advice, "/dev/shm"));
+	done(&res);
+	s.exit_code = NULL;
+	s.signal = "2";
+	expect_first(&s, "healthy", SEVERITY_OK);
+}
+
+static void recorder_killed(void **state)
+{
+	struct synthetic s = synthetic_healthy();
+	struct result res;
+	(void)state;
+	s.unfinished = true;
+	s.exit_code = NULL;
+	analyse(&s, &res);
+	assert_true(res.f.run.cut);
+	assert_false(res.f.run.live);
+	assert_false(res.f.run.has_exit);
+	assert_string_equal(res.all.v[0].id, "healthy");
+	done(&res);
+}
+
 /* Nothing was measured: nothing may turn into 0. */
 static void absent_stays_absent(void **state)
 {
@@ -343,6 +375,8 @@ int main(void)
 		cmocka_unit_test(uneven_steps),
 		cmocka_unit_test(gpu_idle),
 		cmocka_unit_test(too_little),
+		cmocka_unit_test(job_failed),
+		cmocka_unit_test(recorder_killed),
 		cmocka_unit_test(absent_stays_absent),
 		cmocka_unit_test(tables_are_complete),
 	};
