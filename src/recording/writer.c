@@ -25,7 +25,8 @@
 #define RETRY_NS         NS_PER_S
 #define CLOCK_NS         (60 * NS_PER_S)
 #define WAL_PAGES        512 /* of 4 KiB: how long the -wal may grow between two syncs */
-#define SPARE            20  /* a slow disk may hold the recorder up for 1/20 of the time */
+#define SLOW_NS          (10 * NS_PER_MS)
+#define SPARE            20 /* a slow disk may hold the recorder up for 1/20 of the time */
 #define BUSY_MS          20
 #define CLOSE_BUSY_MS    500
 
@@ -117,7 +118,8 @@ static int flush(struct rec_writer *w, enum flush how, struct err *e)
 	sync_wal(w, start);
 	/* A disk that takes long to answer is asked less often. */
 	uint64_t end = clock_mono_ns();
-	w->spare_until_ns = end + (end - start) * SPARE;
+	if (end - start > SLOW_NS)
+		w->spare_until_ns = end + (end - start) * SPARE;
 	return 0;
 }
 
