@@ -40,15 +40,14 @@ static const struct way {
 static char *make_uri(const char *path, const char *parameters)
 {
 	struct buf b = BUF_INIT;
-	char *absolute = realpath(path, NULL);
+	char absolute[PATH_MAX];
 	buf_adds(&b, "file:");
-	for (const char *p = absolute ? absolute : path; *p; p++)
+	for (const char *p = realpath(path, absolute) ? absolute : path; *p; p++)
 		if (strchr("?#%", *p))
 			buf_addf(&b, "%%%02x", (unsigned char)*p);
 		else
 			buf_addc(&b, *p);
 	buf_adds(&b, parameters);
-	free(absolute);
 	return buf_detach(&b);
 }
 

@@ -147,70 +147,85 @@ int tail_encode(struct tail_state *s, struct codec *c, const struct ticks *l, si
 
 /* ---------------------------------------------------------------------------------------- decoding */
 
-static const uint8_t *get_ids(struct tail_state *s, const uint8_t *p, const uint8_t *end)
+static int get_ids(struct tail_state *s, const uint8_t **p, const uint8_t *end)
 {
 	uint64_t n, u;
-	p = varint_get(p, end, &n);
-	if (!p || !n)
-		return p && !s->fresh ? p : NULL;
+	*p = varint_get(*p, end, &n);
+	if (!*p || (!n && s->fresh))
+		return -EBADMSG;
+	if (!n)
+		return 0;
 	/* Each takes at least two bytes more, one for the id and one for the value. */
-	if (--n > (size_t)(end - p) / 2 || know_ids(s, n))
-		return NULL;
+	if (--n > (size_t)(end - *p) / 2)
+		return -EBADMSG;
+	if (know_ids(s, n))
+		return -ENOMEM;
 	int64_t id = -1;
 	for (size_t i = 0; i < n; i++) {
-		p = varint_get(p, end, &u);
-		if (!p)
-			return NULL;
+		*p = varint_get(*p, end, &u);
+		if (!*p)
+			return -EBADMSG;
 		id = wrap_add(id, wrap_add(unzigzag(u), 1));
 		if (id < 0 || id > UINT32_MAX)
-			return NULL;
+			return -EBADMSG;
 		s->ids[i] = (uint32_t)id;
 	}
 	s->nids = n;
-	return p;
+	return 0;
 }
 
-static const uint8_t *decode_tick(struct tail_state *s, const uint8_t *p, const uint8_t *end,
-				  uint32_t nseries, struct ticks *l, uint64_t *skipped)
+static int get_values(struct tail_state *s, const uint8_t **p, const uint8_t *end, uint32_t nseries,
+		      struct ticks *l, uint64_t *skipped)
 {
-	uint64_t dt, u;
-	p = varint_get(p, end, &dt);
-	p = p ? get_ids(s, p, end) : NULL;
-	if (!p || (!dt && !s->fresh) || dt > INT64_MAX - s->t_ns || ticks_begin(l))
-		return NULL;
 	for (size_t i = 0; i < s->nids; i++) {
-		p = varint_get(p, end, &u);
-		if (!p)
-			return NULL;
+		uint64_t u;
 		uint32_t id = s->ids[i];
+		*p = varint_get(*p, end, &u);
+		if (!*p)
+			return -EBADMSG;
 		if (id >= nseries) {
 			++*skipped;
 			continue;
 		}
 		s->value[id] = wrap_add(s->value[id], unzigzag(u));
 		if (ticks_add(l, id, s->value[id]))
-			return NULL;
+			return -ENOMEM;
 	}
+	return 0;
+}
+
+static int decode_tick(struct tail_state *s, const uint8_t **p, const uint8_t *end,
+		       uint32_t nseries, struct ticks *l, uint64_t *skipped)
+{
+	uint64_t dt;
+	*p = varint_get(*p, end, &dt);
+	if (!*p || (!dt && !s->fresh) || dt > INT64_MAX - s->t_ns)
+		return -EBADMSG;
+	int rc = get_ids(s, p, end);
+	if (!rc)
+		rc = ticks_begin(l);
+	if (!rc)
+		rc = get_values(s, p, end, nseries, l, skipped);
+	if (rc)
+		return rc;
 	s->t_ns += dt;
 	s->fresh = false;
-	return ticks_end(l, s->t_ns) ? NULL : p;
+	return ticks_end(l, s->t_ns);
 }
 
 static int decode_plain(struct tail_state *s, const uint8_t *p, const uint8_t *end,
 			uint32_t nseries, struct ticks *l, uint64_t *skipped)
 {
 	uint64_t n;
+	int rc = 0;
 	p = varint_get(p, end, &n);
 	if (!p || n > TICKS_MAX)
 		return -EBADMSG;
-	for (; n; n--) {
-		p = decode_tick(s, p, end, nseries, l, skipped);
-		if (!p) {
-			ticks_drop(l);
-			return -EBADMSG;
-		}
-	}
-	return p == end ? 0 : -EBADMSG;
+	for (; !rc && n; n--)
+		rc = decode_tick(s, &p, end, nseries, l, skipped);
+	if (rc)
+		ticks_drop(l);
+	return rc ? rc : p == end ? 0 : -EBADMSG;
 }
 
 static int decode_row(struct tail_state *s, struct codec *c, const uint8_t *data, size_t len,

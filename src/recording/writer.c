@@ -25,8 +25,7 @@
 #define RETRY_NS         NS_PER_S
 #define CLOCK_NS         (60 * NS_PER_S)
 #define WAL_PAGES        512 /* of 4 KiB: how long the -wal may grow between two syncs */
-#define SLOW_NS          (10 * NS_PER_MS)
-#define SPARE            20 /* a slow disk may hold the recorder up for 1/20 of the time */
+#define SPARE            20  /* a slow disk may hold the recorder up for 1/20 of the time */
 #define BUSY_MS          20
 #define CLOSE_BUSY_MS    500
 
@@ -88,15 +87,29 @@ static void committed(struct rec_writer *w, bool batch)
 	}
 }
 
-/* In WAL mode: bring what was committed to the disk and the log back to its start. Errors can wait. */
-static void sync_wal(struct rec_writer *w, uint64_t now)
+/*
+ * In WAL mode: bring what was committed to the disk and the log back to its start. Errors can wait. This is where
+ * a slow disk holds the recorder up, so one that takes long is asked less often.
+ */
+static void sync_wal(struct rec_writer *w)
 {
-	if (!w->wal || !w->wal_pages || (now < w->sync_at_ns && w->wal_pages < WAL_PAGES))
+	uint64_t start = clock_mono_ns();
+	if (!w->wal || !w->wal_pages || (start < w->sync_at_ns && w->wal_pages < WAL_PAGES))
 		return;
 	int pages = 0, done = 0;
 	sqlite3_wal_checkpoint_v2(w->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &done);
 	w->wal_pages = pages > done ? pages - done : 0;
-	w->sync_at_ns = clock_mono_ns() + w->opt.sync_every_s * NS_PER_S;
+	uint64_t end = clock_mono_ns(), every = w->opt.sync_every_s * NS_PER_S;
+	w->sync_at_ns = end + ((end - start) * SPARE > every ? (end - start) * SPARE : every);
+}
+
+/* Without a WAL each commit waits for the disk: a slow one gets them less often, but not too seldom. */
+static void spare_disk(struct rec_writer *w, uint64_t start)
+{
+	uint64_t end = clock_mono_ns(), most = w->opt.sync_every_s * NS_PER_S;
+	if (!w->wal)
+		w->spare_until_ns =
+			end + ((end - start) * SPARE < most ? (end - start) * SPARE : most);
 }
 
 static int flush(struct rec_writer *w, enum flush how, struct err *e)
@@ -115,21 +128,21 @@ static int flush(struct rec_writer *w, enum flush how, struct err *e)
 		return code;
 	}
 	committed(w, batch);
-	sync_wal(w, start);
-	/* A disk that takes long to answer is asked less often. */
-	uint64_t end = clock_mono_ns();
-	if (end - start > SLOW_NS)
-		w->spare_until_ns = end + (end - start) * SPARE;
+	spare_disk(w, start);
+	sync_wal(w);
 	return 0;
+}
+
+static bool is_full(const struct rec_writer *w)
+{
+	return w->log.n >= w->opt.batch_ticks || w->log.nvals >= w->opt.batch_values;
 }
 
 /* What is held decides whether a flush closes the batch. Few flushes per batch are not worth a tail. */
 static enum flush kind_of_flush(const struct rec_writer *w)
 {
-	const struct ticks *l = &w->log;
-	bool full = l->n >= w->opt.batch_ticks || l->nvals >= w->opt.batch_values;
-	bool half = (l->n - w->in_tail) * 2 >= w->opt.batch_ticks;
-	return full || half ? FLUSH_BATCH : FLUSH_TAIL;
+	bool half = (w->log.n - w->in_tail) * 2 >= w->opt.batch_ticks;
+	return is_full(w) || half ? FLUSH_BATCH : FLUSH_TAIL;
 }
 
 int rec_flush(struct rec_writer *w, struct err *e)
@@ -174,7 +187,7 @@ static bool is_due(const struct rec_writer *w, uint64_t interval)
 {
 	if (w->retry_ns)
 		return w->tick_ns >= w->retry_ns;
-	if (kind_of_flush(w) == FLUSH_BATCH)
+	if (is_full(w))
 		return true;
 	/* The tick that comes nearest to the flush time: a jitter must not turn 500 ms into 1 s. */
 	return w->tick_ns + interval / 2 >= w->flushed_ns + w->opt.flush_ns &&

@@ -141,16 +141,16 @@ static void tick(struct rec_writer *w, uint64_t t)
 	rec_tick_begin(w, t);
 }
 
-static void end(struct rec_writer *w)
+static void end_and_flush(struct rec_writer *w)
 {
 	assert_int_equal(rec_tick_end(w, NULL), 0);
+	assert_int_equal(rec_flush(w, NULL), 0);
 }
 
 static void test_gaps(void **state)
 {
 	struct fixture *f = *state;
-	struct rec_options o = { .size = sizeof(o), .flush_ns = 1 };
-	struct rec_writer *w = create(f, &o);
+	struct rec_writer *w = create(f, NULL);
 	uint32_t s[NSERIES];
 	make_series(w, s);
 	static const char *const reasons[] = { "no permission", "no permission",
@@ -170,7 +170,7 @@ static void test_gaps(void **state)
 			rec_gap(w, s[3], "gone");
 		if (i == 2)
 			rec_series_end(w, s[3]);
-		end(w);
+		end_and_flush(w);
 	}
 	rec_gap(w, s[4], "outside of a tick");
 	struct rec_reader *r = open_it(f);
@@ -197,7 +197,7 @@ static void test_gaps(void **state)
 
 	tick(w, 7 * S);
 	rec_put_i64(w, s[1], 5);
-	end(w);
+	end_and_flush(w);
 	assert_int_equal(rec_refresh(r, &f->e), 1);
 	rec_gaps(r, &g);
 	assert_int_equal(g[1].t1_ns, 7 * S);
@@ -225,7 +225,7 @@ static void test_series_that_end(void **state)
 		rec_put_i64(w, s[1], i);
 		if (i == 15 || i == 16)
 			rec_series_end(w, s[0]);
-		end(w);
+		end_and_flush(w);
 		if (i != 40)
 			continue;
 		assert_true(rec_refresh(r, &f->e) >= 0);
@@ -255,9 +255,8 @@ static void test_series_that_end(void **state)
 static void test_odd_puts(void **state)
 {
 	struct fixture *f = *state;
-	struct rec_options o = { .size = sizeof(o), .flush_ns = 1 };
 	for (int closed = 0; closed < 2; closed++) {
-		struct rec_writer *w = create(f, &o);
+		struct rec_writer *w = create(f, NULL);
 		uint32_t s[NSERIES];
 		struct rec_points p;
 		make_series(w, s);
@@ -267,13 +266,13 @@ static void test_odd_puts(void **state)
 		rec_put_i64(w, s[0], 1);
 		rec_put_i64(w, s[0], 2);   /* the second counts */
 		rec_put_f64(w, s[2], NAN); /* a gap */
-		end(w);
+		end_and_flush(w);
 		tick(w, 9 * S); /* a clock that goes backwards */
 		rec_put_i64(w, s[0], 3);
 		rec_put_f64(w, s[2], -0.0);
-		end(w);
+		end_and_flush(w);
 		tick(w, 11 * S);
-		end(w);                                           /* nothing at all */
+		end_and_flush(w);                                 /* nothing at all */
 		assert_int_equal(rec_tick_end(w, NULL), -ENOMEM); /* not begun */
 		if (closed)
 			assert_int_equal(rec_close(w, &f->e), 0);
@@ -291,6 +290,39 @@ static void test_odd_puts(void **state)
 		rec_reader_free(r);
 		if (!closed)
 			assert_int_equal(rec_close(w, &f->e), 0);
+		unlink(f->path);
+	}
+}
+
+/* Flushes come by the ticks' own time, at the tick that is nearest. */
+static void test_flush_by_time(void **state)
+{
+	struct fixture *f = *state;
+	static const struct {
+		uint64_t interval, flush;
+		unsigned ticks, flushes;
+	} cases[] = { { 100 * MS, 0, 50, 10 }, { S, 0, 50, 50 },
+		      { 499 * MS, 0, 50, 50 }, { 501 * MS, 0, 50, 50 },
+		      { 10 * MS, 0, 250, 5 },  { 10 * MS, 10 * MS, 50, 50 },
+		      { 1 * MS, 0, 1000, 2 },  { 100 * MS, 2 * S, 50, 2 } };
+	for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
+		struct rec_options o = { .size = sizeof(o), .flush_ns = cases[k].flush };
+		struct rec_writer *w = create(f, &o);
+		uint32_t s[NSERIES];
+		struct rec_writer_stats before, after;
+		make_series(w, s);
+		tick(w, S);
+		end_and_flush(w);
+		rec_writer_stats(w, &before);
+		for (unsigned i = 1; i <= cases[k].ticks; i++) {
+			tick(w, S + i * cases[k].interval + i % 2 * (cases[k].interval / 50));
+			rec_put_i64(w, s[0], i);
+			assert_int_equal(rec_tick_end(w, &f->e), 0);
+		}
+		rec_writer_stats(w, &after);
+		assert_int_equal(after.flushes - before.flushes, cases[k].flushes);
+		assert_true(after.bytes > 0);
+		assert_int_equal(rec_close(w, &f->e), 0);
 		unlink(f->path);
 	}
 }
@@ -313,7 +345,7 @@ static void test_many_series(void **state)
 		for (unsigned i = 0; i < MANY; i++)
 			if (i % 100 != t)
 				rec_put_i64(w, i, (int64_t)i * t);
-		end(w);
+		end_and_flush(w);
 	}
 	struct rec_writer_stats stats;
 	rec_writer_stats(w, &stats);
@@ -635,6 +667,7 @@ int main(void)
 		TEST(test_gaps),
 		TEST(test_series_that_end),
 		TEST(test_odd_puts),
+		TEST(test_flush_by_time),
 		TEST(test_many_series),
 		TEST(test_events),
 		TEST(test_charts),
