@@ -21,7 +21,7 @@
 #include "report/top.h"
 
 #define ROWS_DEFAULT 20 /* processes, where no terminal's height says how many */
-#define HEADER_LINES 9  /* about: what stands above the processes */
+#define HEADER_LINES 14 /* about: what stands above the processes */
 
 struct options {
 	const char *sort;

@@ -70,8 +70,6 @@ static double count_cpus(struct top *top)
 
 void top_add_host(struct top *top)
 {
-	if (!top->host)
-		return;
 	struct doc_node *n = doc_section(doc_object(top->root, "host"), "HOST", DOC_LINE);
 	double used = top_cores(top, top->host), count = count_cpus(top);
 	double total = top_last(&top->t, top->host, METRIC_MEMORY_TOTAL);
@@ -104,8 +102,7 @@ static void add_job_cpu(struct top *top)
 	struct doc_node *n = doc_section(doc_object(top->root, "cpu"), "JOB", DOC_LINE);
 	bar_value(n, "cores_used", used, allowed, "cores", isnan(allowed) ? "cores" : NULL);
 	doc_glue(doc_number(n, "cores_allowed", allowed, "cores"), "of", "cores");
-	doc_show(doc_number(n, "system_share", used > 0 ? system / used : NAN, "ratio"), "system",
-		 NULL);
+	doc_number(n, "system_share", used > 0 ? system / used : NAN, "ratio");
 	doc_show(doc_number(n, "waiting_to_run_cores", delay, "cores"), "waiting to run", "cores");
 	chart(top, n, top->job, cpu_metrics, 2, 1e-9, allowed, "cores");
 }
@@ -148,8 +145,6 @@ static void add_job_io(struct top *top)
 
 void top_add_job(struct top *top)
 {
-	if (!top->job)
-		return;
 	add_job_cpu(top);
 	add_job_memory(top);
 	add_job_io(top);

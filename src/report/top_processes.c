@@ -30,13 +30,25 @@ static int by_key(const void *a, const void *b, void *ctx)
 	return x->entity->key < y->entity->key ? -1 : x->entity->key > y->entity->key;
 }
 
+/*
+ * From when on a process that ended is still shown: only those that are there, but at the end of a run, when all
+ * have ended, those of its last moments.
+ */
+static uint64_t shown_since(const struct top *top, const struct rec_entity_info *all, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (all[i].kind == ENTITY_PROCESS && (!all[i].t1_ns || all[i].t1_ns > top->t.now))
+			return top->t.now + 1;
+	return top->t.now > top->t.window_ns ? top->t.now - top->t.window_ns : 0;
+}
+
 /* Processes that are there now. Returns a malloc'ed list. */
 static struct process *read_processes(struct top *top, size_t *ret_n)
 {
 	const struct rec_entity_info *all;
 	size_t n = rec_entities(top->t.r, &all), found = 0;
 	struct process *list = calloc(n + 1, sizeof(*list));
-	uint64_t since = top->t.now > top->t.window_ns ? top->t.now - top->t.window_ns : 0;
+	uint64_t since = shown_since(top, all, n);
 	for (size_t i = 0; list && i < n; i++) {
 		if (all[i].kind != ENTITY_PROCESS || (all[i].t1_ns && all[i].t1_ns < since))
 			continue;

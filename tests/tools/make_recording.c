@@ -264,6 +264,8 @@ static void make(struct made *m, const struct options *o)
 		if (i == o->ticks / 2)
 			end_process(m, t);
 		check(rec_tick_end(m->w, &e), &e);
+		if (o->live)
+			check(rec_flush(m->w, &e), &e);
 	}
 	if (o->unfinished) {
 		check(rec_flush(m->w, &e), &e);
