@@ -141,6 +141,8 @@ static int run_run(const void *options, int n, char **argv)
 	int rc = recorder_start(&ro, argv, &r, &e);
 	if (rc) {
 		log_error("%s", e.text);
+		if (rc == -EINVAL && o->steps_from)
+			return EXIT_USAGE;
 		return rc == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 	}
 	status = recorder_watch(r);
@@ -148,7 +150,8 @@ static int run_run(const void *options, int n, char **argv)
 	char *path = strdup(recorder_path(r));
 	if (recorded)
 		report_store_findings(recorder_writer(r), path);
-	if (recorder_close(r, &e))
+	bool told = *recorder_trouble(r);
+	if (recorder_close(r, &e) && !told)
 		log_error("%s", e.text);
 	if (recorded && !o->quiet)
 		report(o, path);

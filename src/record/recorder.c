@@ -50,7 +50,8 @@ struct recorder {
 	bool ended;        /* the command ended */
 	bool orphans_left; /* wait_all: there may be more of the job */
 	uint64_t start_ns, late_ticks;
-	bool failing; /* the last tick could not be written */
+	bool failing;     /* nothing could be written since `flushes` */
+	uint64_t flushes; /* how many had succeeded when it began to fail */
 	char trouble[sizeof(((struct err *)0)->text) + 64];
 };
 
@@ -245,6 +246,27 @@ int recorder_start(const struct recorder_options *o, char **argv, struct recorde
 
 /* ------------------------------------------------------------------------------------------ watch */
 
+/*
+ * Say once that writing fails; what was lost until it works again is counted in the recording. Only a
+ * flush writes, so that a tick passed does not mean that it was kept.
+ */
+static void watch_disk(struct recorder *r, int rc, const struct err *e)
+{
+	struct rec_writer_stats stats;
+	rec_writer_stats(r->w, &stats);
+	if (rc < 0 && !r->failing) {
+		char text[sizeof(e->text) + 64];
+		snprintf(text, sizeof(text), "%s; the job goes on, samples are being lost",
+			 e->text);
+		if (!r->trouble[0])
+			trouble(r, text);
+		r->failing = true;
+		r->flushes = stats.flushes;
+	} else if (rc == 0 && r->failing && stats.flushes > r->flushes) {
+		r->failing = false;
+	}
+}
+
 static void tick(struct recorder *r)
 {
 	struct err e = { 0 };
@@ -254,15 +276,7 @@ static void tick(struct recorder *r)
 		r->source[i]->sample(r->source_state[i], now);
 	for (int i = 0; i < r->ntracers; i++)
 		r->tracer[i]->drain(r->tracer_state[i]);
-	bool failed = rec_tick_end(r->w, &e) < 0;
-	if (failed && !r->failing) {
-		char text[sizeof(e.text) + 64];
-		snprintf(text, sizeof(text), "%s; the job goes on, ticks are being lost", e.text);
-		trouble(r, text);
-	}
-	if (r->failing && !failed)
-		log_info("%s: recording again", r->path);
-	r->failing = failed;
+	watch_disk(r, rec_tick_end(r->w, &e), &e);
 }
 
 static void on_timer(struct recorder *r)
@@ -361,8 +375,7 @@ static void settle(struct recorder *r)
 	close_parts(r);
 	settle_self(r);
 	rec_set(r->w, "state", "finished");
-	if (rec_flush(r->w, &e) && !r->failing)
-		trouble(r, e.text);
+	watch_disk(r, rec_flush(r->w, &e), &e);
 }
 
 int recorder_watch(struct recorder *r)

@@ -52,8 +52,9 @@ static void take_default(int sig)
 	sigaction(sig, &def, &before);
 	sigemptyset(&set);
 	sigaddset(&set, sig);
-	sigprocmask(SIG_UNBLOCK, &set, &old);
+	/* Raised before it is let through: one that is pending already and this one are then one. */
 	raise(sig);
+	sigprocmask(SIG_UNBLOCK, &set, &old);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	sigaction(sig, &before, NULL);
 }

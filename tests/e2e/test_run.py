@@ -188,16 +188,15 @@ def state_of(pid):
 
 
 def test_control_z_stops_both_and_cont_resumes(spotter, tmp_path):
-    shell = ('import os, subprocess, sys\n'
-             'p = subprocess.Popen(sys.argv[1:])\n'
+    # What a shell does: a process group of its own in the foreground, and a look at how it stopped.
+    shell = ('import os, signal, subprocess, sys\n'
+             'signal.signal(signal.SIGTTOU, signal.SIG_IGN)\n'
+             'p = subprocess.Popen(sys.argv[1:], preexec_fn=lambda: (os.setpgid(0, 0), '
+             'os.tcsetpgrp(0, os.getpid()), signal.signal(signal.SIGTTOU, signal.SIG_DFL)))\n'
              '_, status = os.waitpid(p.pid, os.WUNTRACED)\n'
              'print("stopped", os.WIFSTOPPED(status), flush=True)\n'
-             'os.killpg(os.getpgrp(), 18)\n'
+             'os.killpg(p.pid, signal.SIGCONT)\n'
              'print("exit", p.wait(), flush=True)\n')
-    # The "shell" is in the foreground group too and must survive Ctrl-Z itself.
-    shell = 'import signal; signal.signal(signal.SIGTSTP, signal.SIG_IGN)\n' + shell.replace(
-        'Popen(sys.argv[1:])', 'Popen(sys.argv[1:], restore_signals=True, '
-        'preexec_fn=lambda: signal.signal(signal.SIGTSTP, signal.SIG_DFL))')
     pid, fd = in_terminal([sys.executable, '-c', shell, spotter, 'run', '-q', '--', 'sh', '-c',
                            'echo ready; sleep 0.4; echo over; exit 5'], tmp_path)
     read_until(fd, b'ready')
