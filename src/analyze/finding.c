@@ -102,7 +102,8 @@ static void say_seconds(struct buf *b, double v)
 
 static void say_cores(struct buf *b, double v)
 {
-	fmt_number(b, v);
+	/* Two decimals are plenty for cores and for factors. */
+	fmt_number(b, v >= 0.1 && v < 10 ? round(v * 100) / 100 : v);
 }
 
 static void say_per_s(struct buf *b, double v)

@@ -56,6 +56,11 @@ static void advise(const struct run_facts *f, const struct plan *p, struct findi
 		return;
 	}
 	ret->gain = 1 / (1 - fmin(s->wait_share, 0.99));
+	char why[96] = "Loader workers would not help, no core is idle for them";
+	if (f->workers > 0)
+		snprintf(why, sizeof(why),
+			 "More loader workers than %.0f would not help, no core is idle",
+			 f->workers);
 	if (isnan(f->workers))
 		finding_advice(
 			ret,
@@ -66,10 +71,9 @@ static void advise(const struct run_facts *f, const struct plan *p, struct findi
 	else
 		finding_advice(
 			ret,
-			"More loader workers than %.0f would not help, no core is idle: make a "
-			"sample cheaper (cache decoded data, smaller images, faster "
+			"%s: make a sample cheaper (cache decoded data, smaller images, faster "
 			"transforms). Steps without the wait would be %s times faster.",
-			f->workers, say(ret->gain, "cores").s);
+			why, say(ret->gain, "cores").s);
 }
 
 static bool find(const struct run_facts *f, const struct findings *so_far, struct finding *ret)

@@ -12,10 +12,18 @@ static double known(double v)
 	return isnan(v) ? 0 : v;
 }
 
-/* Share of the time that some task waits for storage. */
-static double waiting(const struct facts_io *io)
+/*
+ * Share of the time that the job waits for storage: what the kernel counts as stalled, or iowait. Short waits escape
+ * both; while the disk is busy with the job, the time in which a single-threaded job
+ * neither ran nor waited for a core went there too.
+ */
+static double waiting(const struct run_facts *f, double of_host)
 {
-	return isnan(io->pressure_some) ? fmin(known(io->iowait), 1) : io->pressure_some;
+	const struct facts_io *io = &f->io;
+	double counted = isnan(io->pressure_some) ? fmin(known(io->iowait), 1) : io->pressure_some;
+	double busy = io->disk_busy * fmin(known(of_host), 1), off_core = 1 - f->cpu.demand;
+	double escaped = isnan(busy) || isnan(off_core) ? 0 : fmin(busy, off_core);
+	return fmax(counted, escaped);
 }
 
 static bool find(const struct run_facts *f, const struct findings *so_far, struct finding *ret)
@@ -27,7 +35,7 @@ static bool find(const struct run_facts *f, const struct findings *so_far, struc
 	bool faults = io->faults_major_per_s >= threshold(TH_IO_FAULTS);
 	double of_host = io->host_disk_per_s > 0 ? own / io->host_disk_per_s : NAN;
 	bool others = of_host < threshold(TH_IO_OWN) && !io->pressure_is_cgroup;
-	double wait = waiting(io);
+	double wait = waiting(f, of_host);
 	if (!(bytes || faults) || others || !(wait >= threshold(TH_IO_PRESSURE)))
 		return false;
 	bool reads = known(io->disk_read_per_s) >= known(io->disk_written_per_s);

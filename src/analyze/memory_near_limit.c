@@ -22,6 +22,13 @@ static bool find(const struct run_facts *f, const struct findings *so_far, struc
 		finding_text(ret, "The job reached %s; it may use %s%s.",
 			     say(m->peak_rss, "bytes").s, say(m->limit, "bytes").s,
 			     m->limit_is_host ? " (all of the host)" : "");
+	} else if (share > 1) {
+		finding_title(ret, "memory: at its limit");
+		finding_text(
+			ret,
+			"The job filled the %s it may use (its processes count %s, shared pages "
+			"more than once). A little more and the kernel ends it.",
+			say(m->limit, "bytes").s, say(m->peak_rss, "bytes").s);
 	} else if (share >= threshold(TH_MEMORY_NEAR)) {
 		finding_title(ret, "memory: close to its limit");
 		finding_text(ret,

@@ -21,7 +21,7 @@ static const struct rule rules[] = {
 	/* memory in swap is read from disk, late */
 	{ "swapping", "io-bound", 0 },
 	{ "swapping", "memory-near-limit", 0 },
-	{ "swapping", "input-bound", 0.5 },
+	{ "swapping", "input-bound", 0.3 },
 	{ "swapping", "uneven-steps", 0.3 },
 	/* a leak is why the limit is near */
 	{ "memory-growing", "memory-near-limit", 0 },
@@ -29,7 +29,7 @@ static const struct rule rules[] = {
 	{ "checkpoint-stalls", "io-bound", 0.4 },
 	{ "checkpoint-stalls", "uneven-steps", 1 },
 	/* the loader waits for the disk */
-	{ "io-bound", "input-bound", 0.5 },
+	{ "io-bound", "input-bound", 0.4 },
 	{ "io-bound", "uneven-steps", 0.5 },
 	/* data loads late because nobody gets a core */
 	{ "cpu-oversubscribed", "input-bound", 1 },
@@ -95,15 +95,20 @@ static size_t place(const char *id)
 	return n;
 }
 
-/* Good news comes before remarks, but after anything that is wrong with the run itself. */
+/*
+ * Good news comes before remarks, but after anything that is wrong with the run itself. What others do on the host
+ * slows everything alike: it comes first only where the run itself has no limit.
+ */
 static int gravity(const struct finding *f)
 {
 	static const int ranks[] = {
-		[SEVERITY_LIMIT] = 4,
-		[SEVERITY_WARNING] = 2,
+		[SEVERITY_LIMIT] = 6,
+		[SEVERITY_WARNING] = 5,
 		[SEVERITY_OK] = 3,
 		[SEVERITY_INFO] = 1,
 	};
+	if (!strcmp(f->id, "host-contended") && f->severity != SEVERITY_INFO)
+		return f->severity == SEVERITY_LIMIT ? 4 : 2;
 	if (!strcmp(f->id, "too-little-evidence"))
 		return ranks[SEVERITY_OK];
 	return ranks[f->severity];

@@ -85,7 +85,7 @@ static void add_io(struct build *b)
 		doc_glue(doc_number(n, NULL, io->read / wall, "bytes/s"), "(", ")");
 	struct doc_node *from = doc_number(n, "disk_read_bytes", io->disk_read, "bytes");
 	if (io->disk_read >= 1e6)
-		doc_glue(from, "of it", "from disk");
+		doc_show(from, NULL, "from disk");
 	doc_show(doc_number(n, "written_bytes", io->written, "bytes"), "written", NULL);
 	if (io->written >= 1e6)
 		doc_glue(doc_number(n, NULL, io->written / wall, "bytes/s"), "(", ")");

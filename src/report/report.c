@@ -41,14 +41,17 @@ static void add_fine(struct doc_node *also, const struct build *b)
 		const struct facts_pauses *p;
 	} pauses[] = {
 		{ "checkpoint-stalls", "checkpoints", &b->f->checkpoints },
-		{ "gc-pauses", "garbage collection", &b->f->gc },
+		{ "gc-pauses", "collections of garbage", &b->f->gc },
 	};
 	for (size_t i = 0; i < sizeof(pauses) / sizeof(*pauses); i++) {
 		const struct facts_pauses *p = pauses[i].p;
-		if (p->n <= 0 || isnan(p->share) || findings_get(b->findings, pauses[i].id))
+		/* A thousandth of the time is not worth a line. */
+		if (p->n <= 0 || !(p->total_s >= 1e-3 * b->f->run.wall_s) ||
+		    findings_get(b->findings, pauses[i].id))
 			continue;
-		doc_stringf(also, NULL, "%s %s of the time, nothing to do", pauses[i].what,
-			    say(p->share, "ratio").s);
+		doc_stringf(also, NULL, "%s take %s in all (%s of the time), nothing to do",
+			    pauses[i].what, say(p->total_s, "s").s,
+			    say(p->total_s / b->f->run.wall_s, "ratio").s);
 	}
 }
 

@@ -27,9 +27,9 @@ struct synthetic {
 	double cores, cores_allowed, delay, others;   /* cores; delay: cores waited for */
 	double rss_mb, rss_mb_per_s, limit_mb;        /* limit 0: none but the host's */
 	double disk_read_mb_s, io_some, io_read_mb_s; /* io_some: share of PSI */
-	double swap_mb_s, memory_some;
-	double step_ms, wait_share; /* 0 ms: no steps */
-	int slow_every;             /* every n-th step takes slow_factor; 0: none */
+	double swap_mb_s, memory_some, faults_s;      /* faults_s: major faults of the job per s */
+	double step_ms, wait_share;                   /* 0 ms: no steps */
+	int slow_every; /* every n-th step takes slow_factor; 0: none */
 	double slow_factor;
 	int checkpoint_every; /* steps; each takes checkpoint_ms of its step */
 	double checkpoint_ms;
@@ -164,6 +164,7 @@ static inline void syn_ticks(struct rec_writer *w, const struct synthetic *s, ui
 			[SYN_READ] = t * s->io_read_mb_s * 1e6,
 			[SYN_WRITTEN] = t * 1e3,
 			[SYN_DISK_READ] = t * s->disk_read_mb_s * 1e6,
+			[SYN_FAULTS] = t * s->faults_s,
 			[SYN_THREADS] = 4,
 			[SYN_PROCESSES] = 1,
 			[SYN_H_USER] = t * (s->cores + s->others) * 0.9e9,

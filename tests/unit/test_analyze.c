@@ -196,11 +196,18 @@ static void swapping(void **state)
 	struct synthetic s = synthetic_healthy();
 	(void)state;
 	s.swap_mb_s = 40;
-	s.memory_some = 0.5;
+	s.memory_some = 0.1;
+	s.faults_s = 2000;
+	s.wait_share = 0.6; /* loading from swap */
 	s.disk_read_mb_s = 40;
 	s.io_some = 0.6;
 	s.limit_mb = 410;
 	expect_first(&s, "swapping", SEVERITY_LIMIT);
+	/* Somebody else swaps. */
+	s = synthetic_healthy();
+	s.swap_mb_s = 40;
+	s.memory_some = 0.3;
+	expect_first(&s, "healthy", SEVERITY_OK);
 }
 
 /* Reading from disk looks like waiting for input: the disk is the cause. */
