@@ -27,6 +27,7 @@
 #define WAL_PAGES        512 /* of 4 KiB: how long the -wal may grow between two syncs */
 #define SPARE            20  /* a slow disk may hold the recorder up for 1/20 of the time */
 #define BUSY_MS          20
+#define CREATE_BUSY_MS   2000
 #define CLOSE_BUSY_MS    500
 
 enum flush { FLUSH_TAIL, FLUSH_BATCH, FLUSH_FINAL };
@@ -384,6 +385,8 @@ static int open_database(struct rec_writer *w, struct err *e)
 	int rc =
 		sqlite3_open_v2(w->path, &w->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 	sqlite3_extended_result_codes(w->db, 1);
+	/* Somebody who waits for the recording may look at the file just now. */
+	sqlite3_busy_timeout(w->db, CREATE_BUSY_MS);
 	if (rc == SQLITE_OK)
 		rc = make_tables(w);
 	if (rc != SQLITE_OK)

@@ -259,6 +259,21 @@ def test_of_a_recording_that_grows(spotter, tmp_path):
     assert len(rows(export(spotter, str(path), '-m', 'cpu.user', '-e', 'job'))) >= counts[-1]
 
 
+def test_a_recording_begins_while_others_look_at_it(spotter, tmp_path):
+    """Who waits for a recording opens it as soon as the file is there; that must not keep it from being made."""
+    path = str(tmp_path / 'run.spot')
+    look = 'while :; do "$0" info "$1" >/dev/null 2>&1; done'
+    lookers = [subprocess.Popen(['sh', '-c', look, spotter, path]) for _ in range(2)]
+    try:
+        for _ in range(60):
+            make(spotter, path, '--ticks', '2')
+            os.unlink(path)
+    finally:
+        for p in lookers:
+            p.kill()
+            p.wait()
+
+
 def damaged(path, tmp_path):
     """Copies of a recording with a part cut off or some bytes changed."""
     data = open(path, 'rb').read()
