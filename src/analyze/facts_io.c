@@ -14,7 +14,7 @@ static double job_rate(const struct run_facts *f, enum metric_id metric)
 
 static double total(const struct run_facts *f, const char *key, enum metric_id metric)
 {
-	double exact = key ? facts_number(f->r, key) : NAN;
+	double exact = facts_number(f->r, key);
 	return isnan(exact) ? facts_last(f->r, f->job, metric, UINT64_MAX) : exact;
 }
 
@@ -65,8 +65,8 @@ void facts_load_io(struct run_facts *f)
 	io->host_disk_per_s = io->disk_busy = io->pressure_some = io->pressure_full = NAN;
 	io->read = total(f, "job.read_bytes", METRIC_IO_READ);
 	io->written = total(f, "job.written_bytes", METRIC_IO_WRITTEN);
-	io->disk_read = total(f, NULL, METRIC_IO_DISK_READ);
-	io->disk_written = total(f, NULL, METRIC_IO_DISK_WRITTEN);
+	io->disk_read = total(f, "job.disk_read_bytes", METRIC_IO_DISK_READ);
+	io->disk_written = total(f, "job.disk_written_bytes", METRIC_IO_DISK_WRITTEN);
 	io->read_per_s = job_rate(f, METRIC_IO_READ);
 	io->written_per_s = job_rate(f, METRIC_IO_WRITTEN);
 	io->disk_read_per_s = job_rate(f, METRIC_IO_DISK_READ);

@@ -102,6 +102,10 @@ static void say_seconds(struct buf *b, double v)
 
 static void say_cores(struct buf *b, double v)
 {
+	if (v > 0 && v < 0.01) {
+		buf_adds(b, "<0.01");
+		return;
+	}
 	/* Two decimals are plenty for cores and for factors. */
 	fmt_number(b, v >= 0.1 && v < 10 ? round(v * 100) / 100 : v);
 }

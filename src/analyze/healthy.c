@@ -27,6 +27,16 @@ static void add_missing(char *into, size_t cap, const char *what)
 	snprintf(into + len, cap - len, "%s%s", len ? "; " : "", what);
 }
 
+/* Steps pass, but neither CPU nor GPU works for them: they wait for something that is not seen. */
+static bool nobody_computes(const struct run_facts *f)
+{
+	double busiest = f->cpu.demand;
+	for (size_t i = 0; i < f->n_gpus; i++)
+		if (f->gpus[i].utilization > busiest)
+			busiest = f->gpus[i].utilization;
+	return busiest < threshold(TH_BUSY_ENOUGH);
+}
+
 /* What would have to be known; empty: enough is. */
 static void missing(const struct run_facts *f, char *into, size_t cap)
 {
@@ -37,6 +47,10 @@ static void missing(const struct run_facts *f, char *into, size_t cap)
 		add_missing(into, cap, "the run had too few steps");
 	if (f->ticks < threshold(TH_TICKS_ENOUGH))
 		add_missing(into, cap, "training was sampled too few times");
+	else if (nobody_computes(f))
+		add_missing(into, cap,
+			    "neither CPU nor GPU is busy, the steps wait for something "
+			    "that was not seen (network, another process, a pause)");
 	if (isnan(f->cpu.cores_training))
 		add_missing(into, cap, "the job's CPU time is not known");
 	if (f->run.damaged)

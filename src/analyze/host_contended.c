@@ -10,14 +10,16 @@ static bool find(const struct run_facts *f, const struct findings *so_far, struc
 	if (f->ticks < threshold(TH_TICKS_ENOUGH) || findings_get(so_far, "cpu-oversubscribed"))
 		return false;
 	bool stolen = c->steal >= threshold(TH_OTHERS_NOTE) * c->host_cores;
+	/* Of the ready time; a job that mostly sleeps does not lose more than what it waited. */
+	double lost = fmin(c->run_delay_share, c->run_delay_share * c->demand);
 	bool others = c->others >= threshold(TH_OTHERS_NOTE) * c->cores_allowed &&
-		      c->run_delay_share >= threshold(TH_DELAY_NOTE);
+		      lost >= threshold(TH_DELAY_NOTE);
 	if (!others && !stolen)
 		return false;
-	bool limits = others && c->run_delay_share >= threshold(TH_OTHERS_LIMIT);
+	bool limits = others && lost >= threshold(TH_OTHERS_LIMIT);
 	ret->severity = limits ? SEVERITY_LIMIT : SEVERITY_WARNING;
 	ret->confidence = CONFIDENCE_LIKELY;
-	ret->loss = others ? c->run_delay_share : c->steal / c->host_cores;
+	ret->loss = others ? lost : c->steal / c->host_cores;
 	if (others) {
 		finding_title(ret, "host: other processes use the cores");
 		finding_text(

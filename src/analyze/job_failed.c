@@ -21,6 +21,7 @@ static const struct {
 	  "larger (docker run --shm-size), or use fewer workers." },
 	{ SIGSEGV, "native code went wrong", "python3 -X faulthandler shows the line of Python." },
 	{ SIGABRT, "a library gave up", "The reason usually is in the last lines of its output." },
+	{ SIGPIPE, "whoever read its output had gone", "Let the reader stay, or write to a file." },
 	{ SIGXCPU, "its CPU time limit (ulimit -t) was reached", "Raise the limit." },
 };
 

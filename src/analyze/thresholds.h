@@ -8,6 +8,7 @@
 /* T(name, value, "why") */
 #define THRESHOLDS(T)                                                                              \
 	T(STEPS_ENOUGH, 20, "percentiles of fewer steps say little")                               \
+	T(BUSY_ENOUGH, 0.3, "cores or share of a GPU: a step that computes keeps one busier")      \
 	T(TICKS_ENOUGH, 4, "fewer samples of the job cannot tell load from noise")                 \
 	T(INPUT_LIMIT, 0.25, "a quarter of each step can be won: nothing else is as cheap to fix") \
 	T(INPUT_NOTE, 0.12, "collating a small batch alone takes up to a tenth of a small step")   \

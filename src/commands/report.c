@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "commands/command.h"
@@ -62,8 +63,11 @@ static int report_run(const void *options, int n, char **argv)
 		log_error("--step is the number of a step, not '%s'", c->step);
 		return EXIT_USAGE;
 	}
-	if (report_print(stdout, n ? argv[0] : "run.spot", &o, &e)) {
-		log_error("%s", e.text);
+	const char *path = n ? argv[0] : "run.spot";
+	int rc = report_print(stdout, path, &o, &e);
+	if (rc) {
+		bool absent = access(path, F_OK) != 0;
+		log_error("%s%s", e.text, absent ? "; spotter run makes a recording" : "");
 		return EXIT_FAILURE;
 	}
 	return EXIT_SUCCESS;

@@ -149,11 +149,12 @@ static void miss_things(struct doc_node *list, const struct run_facts *f, struct
 static void miss_resources(struct doc_node *list, const struct run_facts *f)
 {
 	struct thing things[] = {
-		{ "CPU time of the job", f->cpu.user_s, f->job, METRIC_CPU_USER, "not recorded" },
-		{ "its waiting to run", f->cpu.run_delay_share, f->job, METRIC_CPU_RUN_DELAY,
+		{ "the job's CPU time", f->cpu.user_s, f->job, METRIC_CPU_USER, "not recorded" },
+		{ "the job's waiting for a core", f->cpu.run_delay_share, f->job,
+		  METRIC_CPU_RUN_DELAY, "not recorded" },
+		{ "the job's memory", f->memory.peak_rss, f->job, METRIC_MEMORY_RSS,
 		  "not recorded" },
-		{ "its memory", f->memory.peak_rss, f->job, METRIC_MEMORY_RSS, "not recorded" },
-		{ "its I/O", f->io.read, f->job, METRIC_IO_READ, "not recorded" },
+		{ "the job's I/O", f->io.read, f->job, METRIC_IO_READ, "not recorded" },
 		{ "I/O pressure", f->io.pressure_some, f->host, METRIC_PRESSURE_IO_SOME,
 		  "this kernel has no pressure stall information" },
 		{ "energy", f->energy_j, f->host, METRIC_ENERGY,

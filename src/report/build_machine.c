@@ -23,7 +23,7 @@ static void add_cpu(struct build *b)
 		 c->cores_allowed == 1 ? "core" : "cores");
 	doc_number(n, "user_s", c->user_s, "s");
 	doc_number(n, "system_s", c->system_s, "s");
-	if (total > 0) {
+	if (total >= 0.1) { /* shares of less are of single clock ticks */
 		doc_show(doc_number(n, NULL, c->user_s / total, "ratio"), "user", NULL);
 		doc_glue(doc_number(n, NULL, c->system_s / total, "ratio"), "system", NULL);
 	}

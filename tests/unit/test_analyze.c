@@ -294,6 +294,9 @@ static void too_little(void **state)
 	s.no_job_metrics = true;
 	expect_first(&s, "too-little-evidence", SEVERITY_INFO);
 	s = synthetic_healthy();
+	s.cores = 0.02; /* it sleeps */
+	expect_first(&s, "too-little-evidence", SEVERITY_INFO);
+	s = synthetic_healthy();
 	s.seconds = 5;
 	s.step_ms = 200;
 	expect_first(&s, "too-little-evidence", SEVERITY_INFO);

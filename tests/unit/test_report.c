@@ -41,12 +41,13 @@ static char *report_text(const struct synthetic *s, const struct report_options 
 /* What differs from machine to machine: the size of the recording. */
 static void normalise(char *text)
 {
-	char *p = strstr(text, "B recorded");
-	while (p && p > text && strncmp(p - 2, "  ", 2)) {
+	char *end = strstr(text, "B recorded"), *p = end;
+	while (p && p > text + 2 && strncmp(p - 2, "  ", 2))
 		p--;
-		if (*p >= '0' && *p <= '9')
-			*p = 'N';
-	}
+	if (!p || p <= text + 2)
+		return;
+	memmove(p + 1, end + 1, strlen(end + 1) + 1);
+	*p = 'N';
 }
 
 static void compare(const char *name, char *text)
