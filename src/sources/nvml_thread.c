@@ -17,7 +17,7 @@ struct nvml_thread {
 	pthread_t thread;
 	pthread_mutex_t
 		lock; /* all below; the thread holds it to hand over and to wait, never in a call */
-	pthread_cond_t wake;
+	pthread_cond_t wake, ended;
 	bool stop, done;
 	bool left; /* nobody waits for it any more: it frees itself */
 	uint64_t tick_ns, interval_ns, took_ns;
@@ -43,11 +43,16 @@ uint64_t nvml_next_read_ns(uint64_t now_ns, uint64_t tick_ns, uint64_t interval_
 	return next - lead;
 }
 
+static struct timespec timespec_of(uint64_t ns)
+{
+	return (struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S),
+				  .tv_nsec = (long)(ns % NS_PER_S) };
+}
+
 /* Wait under the lock until then; false if told to stop. */
 static bool wait_until(struct nvml_thread *t, uint64_t then_ns)
 {
-	struct timespec ts = { .tv_sec = (time_t)(then_ns / NS_PER_S),
-			       .tv_nsec = (long)(then_ns % NS_PER_S) };
+	struct timespec ts = timespec_of(then_ns);
 	while (!t->stop && clock_mono_ns() < then_ns)
 		pthread_cond_timedwait(&t->wake, &t->lock, &ts);
 	return !t->stop;
@@ -92,6 +97,7 @@ static void free_thread(struct nvml_thread *t)
 	nvml_lib_close(&t->lib);
 	pthread_mutex_destroy(&t->lock);
 	pthread_cond_destroy(&t->wake);
+	pthread_cond_destroy(&t->ended);
 	free(t->front);
 	free(t->back);
 	free(t);
@@ -114,6 +120,7 @@ static void *thread_main(void *arg)
 	pthread_mutex_lock(&t->lock);
 	bool left = t->left;
 	t->done = true;
+	pthread_cond_signal(&t->ended);
 	pthread_mutex_unlock(&t->lock);
 	if (left)
 		free_thread(t);
@@ -148,6 +155,7 @@ int nvml_thread_start(const struct nvml_lib *lib, uint64_t interval_ns, struct n
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&t->wake, &monotonic);
+	pthread_cond_init(&t->ended, &monotonic);
 	pthread_condattr_destroy(&monotonic);
 	t->front = calloc(NVML_GPUS_MAX, sizeof(*t->front));
 	t->back = calloc(NVML_GPUS_MAX, sizeof(*t->back));
@@ -177,23 +185,19 @@ bool nvml_thread_stop(struct nvml_thread *t, uint64_t wait_ns)
 	if (!t)
 		return true;
 	uint64_t until = clock_mono_ns() + wait_ns;
-	struct timespec ts = { .tv_sec = (time_t)(until / NS_PER_S),
-			       .tv_nsec = (long)(until % NS_PER_S) };
+	struct timespec ts = timespec_of(until);
 	pthread_mutex_lock(&t->lock);
 	t->stop = true;
 	pthread_cond_signal(&t->wake);
+	while (!t->done && clock_mono_ns() < until)
+		pthread_cond_timedwait(&t->ended, &t->lock, &ts);
+	bool left = t->left = !t->done;
+	if (left)
+		pthread_detach(t->thread);
 	pthread_mutex_unlock(&t->lock);
-	bool joined = !pthread_clockjoin_np(t->thread, NULL, CLOCK_MONOTONIC, &ts);
-	if (!joined) {
-		pthread_mutex_lock(&t->lock);
-		bool left = t->left = !t->done;
-		if (left)
-			pthread_detach(t->thread);
-		pthread_mutex_unlock(&t->lock);
-		if (left)
-			return false;
-		pthread_join(t->thread, NULL);
-	}
+	if (left)
+		return false;
+	pthread_join(t->thread, NULL);
 	free_thread(t);
 	return true;
 }
