@@ -1,5 +1,6 @@
 """Plain SQL over a recording: spotter.so in the stock sqlite3 shell and in a program that has an SQLite of its own."""
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,8 @@ def extension(spotter):
     path = Path(spotter).parent / 'spotter.so'
     if not path.exists():
         pytest.skip('spotter.so is not beside the program: it comes with the build directory')
+    if b'__asan_init' in path.read_bytes() and 'libasan' not in os.environ.get('LD_PRELOAD', ''):
+        pytest.skip('a sanitized extension needs LD_PRELOAD=libasan.so in the program that loads it')
     return str(path.with_suffix(''))
 
 
