@@ -36,9 +36,9 @@ static void add_time(struct doc_node *n, const struct run_facts *f, const struct
 	doc_show(doc_number(n, "usual_ms", MS(f->steps.p50_s), "ms"), "usual", NULL);
 	doc_show(doc_number(n, "at_s", ((double)s->t0_ns - (double)f->t0) / NS_PER_S, "s"), "at",
 		 "into the run");
-	if (s->epoch != REC_NONE)
+	if (s->epoch != FACT_NONE)
 		doc_show(doc_int(n, "epoch", s->epoch, "id"), "epoch", NULL);
-	if (s->batch != REC_NONE)
+	if (s->batch != FACT_NONE)
 		doc_show(doc_int(n, "batch", s->batch, "count"), "batch", NULL);
 }
 

@@ -39,7 +39,9 @@ void top_add_head(struct top *top)
 	doc_show(doc_string(n, "command", command ? command : "(unknown command)"), NULL, NULL);
 	doc_bool(n, "live", rec_is_live(r));
 	doc_show(doc_string(n, "state", state_of(r, state, sizeof(state))), NULL, NULL);
-	double elapsed = begin && top->t.now >= begin ? seconds(top->t.now - begin) : NAN;
+	const char *end_text = rec_get(r, "end_mono_ns");
+	uint64_t end = end_text ? strtoull(end_text, NULL, 10) : top->t.now;
+	double elapsed = begin && end >= begin ? seconds(end - begin) : NAN;
 	doc_show(doc_number(n, "elapsed_s", elapsed, "s"), NULL, NULL);
 	doc_show(doc_string(n, "recording", top->path), NULL, NULL);
 	doc_show(doc_number(n, "recorded_per_s", round(top->t.samples_per_s), "count"), NULL,

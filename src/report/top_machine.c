@@ -24,6 +24,15 @@ static void bar_value(struct doc_node *n, const char *key, double part, double w
 		doc_show(value, NULL, after);
 }
 
+/* Shown where there is any: what does not happen needs no words. */
+static void show_rate(struct doc_node *n, const char *key, double rate, const char *unit,
+		      const char *what)
+{
+	struct doc_node *value = doc_number(n, key, rate, unit);
+	if (rate > 0)
+		doc_show(value, what, NULL);
+}
+
 static void chart(struct top *top, struct doc_node *n, uint32_t entity, const enum metric_id *of,
 		  size_t count, double scale, double max, const char *unit)
 {
@@ -78,18 +87,14 @@ void top_add_host(struct top *top)
 	doc_glue(doc_number(n, "cores", count, "cores"), "of", "cores");
 	bar_value(n, "memory_used_bytes", memory, total, "bytes", NULL);
 	doc_glue(doc_number(n, "memory_bytes", total, "bytes"), "of", "memory");
-	doc_show(doc_number(n, "disk_read_bytes_per_s",
-			    rate_of_kind(top, ENTITY_DISK, METRIC_DISK_READ), "bytes/s"),
-		 "disks read", NULL);
-	doc_glue(doc_number(n, "disk_written_bytes_per_s",
-			    rate_of_kind(top, ENTITY_DISK, METRIC_DISK_WRITTEN), "bytes/s"),
-		 "written", NULL);
-	doc_show(doc_number(n, "net_received_bytes_per_s",
-			    rate_of_kind(top, ENTITY_NET, METRIC_NET_RECEIVED), "bytes/s"),
-		 "net received", NULL);
-	doc_glue(doc_number(n, "net_sent_bytes_per_s",
-			    rate_of_kind(top, ENTITY_NET, METRIC_NET_SENT), "bytes/s"),
-		 "sent", NULL);
+	show_rate(n, "disk_read_bytes_per_s", rate_of_kind(top, ENTITY_DISK, METRIC_DISK_READ),
+		  "bytes/s", "disks read");
+	show_rate(n, "disk_written_bytes_per_s",
+		  rate_of_kind(top, ENTITY_DISK, METRIC_DISK_WRITTEN), "bytes/s", "disks written");
+	show_rate(n, "net_received_bytes_per_s", rate_of_kind(top, ENTITY_NET, METRIC_NET_RECEIVED),
+		  "bytes/s", "net received");
+	show_rate(n, "net_sent_bytes_per_s", rate_of_kind(top, ENTITY_NET, METRIC_NET_SENT),
+		  "bytes/s", "net sent");
 	chart(top, n, top->host, cpu_metrics, 2, 1e-9, count, "cores");
 }
 
@@ -109,21 +114,22 @@ static void add_job_cpu(struct top *top)
 
 static void add_job_memory(struct top *top)
 {
-	static const enum metric_id rss[] = { METRIC_MEMORY_RSS }, pss[] = { METRIC_MEMORY_PSS };
-	double shared = top_last(&top->t, top->job, METRIC_MEMORY_PSS);
-	double used = isnan(shared) ? top_last(&top->t, top->job, METRIC_MEMORY_RSS) : shared;
+	static const enum metric_id rss_metric[] = { METRIC_MEMORY_RSS };
+	double rss = top_last(&top->t, top->job, METRIC_MEMORY_RSS);
+	double pss = top_recent(&top->t, top->job, METRIC_MEMORY_PSS);
 	double limit = top_last(&top->t, top->job, METRIC_MEMORY_LIMIT);
 	/* "No limit" is recorded as what the host has, or not at all. */
-	if (isnan(limit) && top->host)
+	if (isnan(limit))
 		limit = top_last(&top->t, top->host, METRIC_MEMORY_TOTAL);
 	struct doc_node *n = doc_section(doc_object(top->root, "memory"), "MEMORY", DOC_LINE);
-	bar_value(n, "used_bytes", used, limit, "bytes", NULL);
+	bar_value(n, "rss_bytes", rss, limit, "bytes", NULL);
 	doc_glue(doc_number(n, "limit_bytes", limit, "bytes"), "of", "allowed");
-	doc_string(n, "measured_as", isnan(shared) ? "memory.rss" : "memory.pss");
-	doc_show(doc_number(n, "faults_major_per_s",
-			    top_rate(&top->t, top->job, METRIC_MEMORY_FAULTS_MAJOR), "per_s"),
-		 "major faults", NULL);
-	chart(top, n, top->job, isnan(shared) ? rss : pss, 1, 1, limit, "bytes");
+	struct doc_node *shared = doc_number(n, "pss_bytes", pss, "bytes");
+	if (pss < 0.9 * rss)
+		doc_show(shared, NULL, "with shared pages counted once");
+	show_rate(n, "faults_major_per_s", top_rate(&top->t, top->job, METRIC_MEMORY_FAULTS_MAJOR),
+		  "per_s", "major faults");
+	chart(top, n, top->job, rss_metric, 1, 1, limit, "bytes");
 }
 
 static void add_job_io(struct top *top)
@@ -135,12 +141,10 @@ static void add_job_io(struct top *top)
 	doc_show(doc_number(n, "written_bytes_per_s",
 			    top_rate(&top->t, top->job, METRIC_IO_WRITTEN), "bytes/s"),
 		 "written", NULL);
-	doc_show(doc_number(n, "disk_read_bytes_per_s",
-			    top_rate(&top->t, top->job, METRIC_IO_DISK_READ), "bytes/s"),
-		 "from disk", NULL);
-	doc_show(doc_number(n, "disk_written_bytes_per_s",
-			    top_rate(&top->t, top->job, METRIC_IO_DISK_WRITTEN), "bytes/s"),
-		 "to disk", NULL);
+	show_rate(n, "disk_read_bytes_per_s", top_rate(&top->t, top->job, METRIC_IO_DISK_READ),
+		  "bytes/s", "from disk");
+	show_rate(n, "disk_written_bytes_per_s",
+		  top_rate(&top->t, top->job, METRIC_IO_DISK_WRITTEN), "bytes/s", "to disk");
 }
 
 void top_add_job(struct top *top)

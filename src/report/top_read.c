@@ -72,6 +72,22 @@ static void find_now(struct top_reader *t)
 		t->now = last;
 }
 
+/* Of a run that has ended, the last moment at which something of it was there: what comes after is empty. */
+static uint64_t before_the_end(const struct rec_reader *r, uint64_t now)
+{
+	const struct rec_entity_info *all;
+	size_t n = rec_entities(r, &all);
+	uint64_t end = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (all[i].kind != ENTITY_PROCESS)
+			continue;
+		if (!all[i].t1_ns)
+			return now;
+		end = all[i].t1_ns > end ? all[i].t1_ns : end;
+	}
+	return end && end <= now ? end - 1 : now;
+}
+
 /* Series whose entity is there, times ticks per second. */
 static void count_rate(struct top_reader *t, uint64_t interval_ns)
 {
@@ -96,6 +112,8 @@ int top_reader_init(struct top_reader *t, struct rec_reader *r)
 		return rc;
 	}
 	find_now(t);
+	if (!rec_is_live(r))
+		t->now = before_the_end(r, t->now);
 	count_rate(t, interval);
 	return 0;
 }
@@ -105,15 +123,26 @@ void top_reader_release(struct top_reader *t)
 	map_free(&t->series);
 }
 
-double top_last(struct top_reader *t, uint32_t entity, enum metric_id metric)
+static double last_within(struct top_reader *t, uint32_t entity, enum metric_id metric,
+			  uint64_t window)
 {
 	struct rec_points p = { 0 };
 	uint64_t id;
-	if (!map_get(&t->series, KEY(entity, metric), &id) || !read_window(t, id, t->window_ns, &p))
+	if (!map_get(&t->series, KEY(entity, metric), &id) || !read_window(t, id, window, &p))
 		return NAN;
 	double v = p.v[p.n - 1];
 	rec_points_free(&p);
 	return v;
+}
+
+double top_last(struct top_reader *t, uint32_t entity, enum metric_id metric)
+{
+	return last_within(t, entity, metric, t->window_ns);
+}
+
+double top_recent(struct top_reader *t, uint32_t entity, enum metric_id metric)
+{
+	return last_within(t, entity, metric, TOP_CHART_SECONDS * NS_PER_S);
 }
 
 double top_rate(struct top_reader *t, uint32_t entity, enum metric_id metric)

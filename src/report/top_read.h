@@ -25,6 +25,8 @@ int top_reader_init(struct top_reader *t, struct rec_reader *r);
 void top_reader_release(struct top_reader *t);
 
 double top_last(struct top_reader *t, uint32_t entity, enum metric_id metric);
+/* The same for what is sampled seldom: not older than a minute. */
+double top_recent(struct top_reader *t, uint32_t entity, enum metric_id metric);
 double top_rate(struct top_reader *t, uint32_t entity, enum metric_id metric); /* per second */
 
 /* a + b, where one that is absent counts as nothing unless both are. */

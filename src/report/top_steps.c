@@ -81,12 +81,9 @@ void top_add_steps(struct top *top)
 	size_t n = 0;
 	struct doc_node *s = doc_section(doc_object(top->root, "steps"), "STEPS", DOC_LINE);
 	if (!track) {
-		doc_show(doc_string(s, "missing",
-				    rec_get(top->t.r, "steps_source")
-					    ? "none yet"
-					    : "none seen: PyTorch is not in use, and "
-					      "no --steps-from was given"),
-			 NULL, NULL);
+		bool hooked = rec_get(top->t.r, "steps_source") || rec_get(top->t.r, "fact.torch");
+		const char *why = hooked ? "none yet" : "none seen (no PyTorch, no --steps-from)";
+		doc_show(doc_string(s, "missing", why), NULL, NULL);
 		return;
 	}
 	int rc = rec_read_events(top->t.r, track->id, now > span ? now - span : 0, UINT64_MAX,

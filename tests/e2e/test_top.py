@@ -54,7 +54,7 @@ def test_as_json(spotter, recording):
     assert steps['samples_per_s'] == pytest.approx(640)
     assert view['host']['cores_used'] == pytest.approx(1.5) and view['host']['cores'] == 4
     assert view['cpu']['cores_used'] == pytest.approx(1.1) and view['cpu']['cores_allowed'] == 4
-    assert view['memory']['used_bytes'] == 219_000_000
+    assert view['memory']['rss_bytes'] == 219_000_000 and view['memory']['pss_bytes'] is None
     assert view['io']['read_bytes_per_s'] == pytest.approx(3e6)
     assert view['io']['disk_read_bytes_per_s'] is None, 'was not recorded, so it is not zero'
     assert view['gpus'] == [] and view['gpu_reason'] == 'no GPU found'
