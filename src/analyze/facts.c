@@ -230,6 +230,8 @@ int facts_load(struct rec_reader *r, struct run_facts *ret, struct err *e)
 	ret->workers = facts_number(r, "fact.loader.workers");
 	load_run(ret);
 	int rc = facts_load_steps(ret, e);
+	if (!rc)
+		rc = facts_load_pauses(ret, e);
 	if (rc)
 		return rc;
 	ret->window_s = (double)(ret->w1 - ret->w0) / NS_PER_S;

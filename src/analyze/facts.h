@@ -16,14 +16,17 @@
 
 #define FACTS_GPUS_MAX 64
 
-/* One step of the leading process (the one with the most training steps). */
+#define FACT_NONE INT32_MIN /* an epoch or batch that is not known */
+
+/* One step of the leading process (the one with the most training steps). Small: there may be millions. */
 struct fact_step {
 	uint64_t t0_ns, t1_ns;
-	int64_t index, epoch, batch; /* REC_NONE where not known */
-	double dur_s;                /* NaN: its begin is not known (the first line of a log) */
-	double wait_s;               /* for the next batch; NaN not known */
-	double checkpoint_s;         /* of dur: writing checkpoints */
-	double gc_s;                 /* of dur: collector pauses */
+	int64_t index;      /* REC_NONE where not known */
+	double dur_s;       /* NaN: its begin is not known (the first line of a log) */
+	float wait_s;       /* for the next batch; NaN not known */
+	float checkpoint_s; /* of dur: writing checkpoints */
+	float gc_s;         /* of dur: collector pauses */
+	int32_t epoch, batch;
 };
 
 struct facts_run {
@@ -157,6 +160,7 @@ double facts_last(struct rec_reader *r, const struct rec_entity_info *entity, en
 
 /* Parts of facts_load, one file each (facts_*.c); each fills its own struct. */
 int facts_load_steps(struct run_facts *f, struct err *e);
+int facts_load_pauses(struct run_facts *f, struct err *e); /* after the steps */
 void facts_load_cpu(struct run_facts *f);
 int facts_load_memory(struct run_facts *f);
 void facts_load_io(struct run_facts *f);

@@ -1,53 +1,18 @@
 /*
- * Facts about steps, epochs, checkpoints and the collector's pauses: what the training process says about
- * itself. Several processes may train (ranks): the one with the most steps leads, the
- * others count for samples per second.
+ * Facts about steps and epochs: what the training process says about itself. Several processes may train
+ * (ranks): the one with the most steps leads, the others count for samples per second. Checkpoints and
+ * the collector are in facts_pauses.c.
  */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "analyze/events.h"
 #include "analyze/facts.h"
-#include "base/clock.h"
 
-#define NS(t) ((double)(t) / NS_PER_S)
-
-/* One track's rows; free with free(rows). */
-struct rows {
-	int64_t *v;
-	size_t n;
-	int width;
-	uint32_t entity;
-};
-
-static int read_rows(struct run_facts *f, const struct rec_track_info *t, struct rows *ret,
-		     struct err *e)
+static bool is_training(const int64_t *row)
 {
-	ret->v = NULL;
-	ret->n = 0;
-	ret->width = t->ncolumns;
-	ret->entity = t->entity;
-	return rec_read_events(f->r, t->id, 0, UINT64_MAX, &ret->v, &ret->n, e);
-}
-
-/* A column of a row; recordings of older versions may have fewer. */
-static int64_t column(const struct rows *rows, size_t row, int col)
-{
-	return col < rows->width ? rows->v[row * (size_t)rows->width + (size_t)col] : REC_NONE;
-}
-
-static bool is_training(const struct rows *rows, size_t row)
-{
-	return column(rows, row, STEP_PHASE) != 1;
-}
-
-static size_t count_training(const struct rows *rows)
-{
-	size_t n = 0;
-	for (size_t i = 0; i < rows->n; i++)
-		n += is_training(rows, i);
-	return n;
+	return row[STEP_PHASE] != 1;
 }
 
 /* Steps warm up: first batches, lazy initialisation, caches. At most ten, at most a tenth. */
@@ -77,8 +42,8 @@ static double usual_batch(const struct fact_step *v, size_t n, double *scratch)
 {
 	size_t k = 0;
 	for (size_t i = 0; i < n; i++)
-		if (v[i].batch != REC_NONE)
-			scratch[k++] = (double)v[i].batch;
+		if (v[i].batch != FACT_NONE)
+			scratch[k++] = v[i].batch;
 	return stat_median(scratch, k);
 }
 
@@ -111,231 +76,184 @@ static int summarise(struct facts_steps *s)
 	return 0;
 }
 
-static void take_steps(struct facts_steps *s, const struct rows *rows)
+struct count {
+	size_t training, evaluation;
+};
+
+static void count_row(void *arg, const int64_t *row)
 {
-	for (size_t i = 0; i < rows->n; i++) {
-		if (!is_training(rows, i))
-			continue;
-		int64_t wait = column(rows, i, STEP_INPUT_WAIT);
-		int64_t t = column(rows, i, EV_T), dur = column(rows, i, EV_DUR);
-		s->v[s->n++] = (struct fact_step){
-			.t0_ns = (uint64_t)t,
-			.t1_ns = (uint64_t)(t + dur),
-			.index = column(rows, i, STEP_INDEX),
-			.epoch = column(rows, i, STEP_EPOCH),
-			.batch = column(rows, i, STEP_BATCH),
-			.dur_s = dur > 0 ? NS(dur) : NAN, /* 0: its begin is not known */
-			.wait_s = wait == REC_NONE ? NAN : NS(wait),
-		};
+	struct count *c = arg;
+	if (is_training(row))
+		c->training++;
+	else
+		c->evaluation++;
+}
+
+/* Room for as many steps as were counted; a recording that grows may have more by now. */
+struct filling {
+	struct facts_steps *s;
+	size_t room;
+	double *eval;
+	size_t n_eval, eval_room;
+};
+
+static int32_t narrow(int64_t v)
+{
+	return v >= 0 && v <= INT32_MAX ? (int32_t)v : FACT_NONE;
+}
+
+static void take_row(void *arg, const int64_t *row)
+{
+	struct filling *f = arg;
+	int64_t wait = row[STEP_INPUT_WAIT], dur = row[EV_DUR];
+	if (!is_training(row)) {
+		if (f->n_eval < f->eval_room)
+			f->eval[f->n_eval++] = events_seconds(dur);
+		return;
 	}
+	if (f->s->n == f->room)
+		return;
+	f->s->v[f->s->n++] = (struct fact_step){
+		.t0_ns = (uint64_t)row[EV_T],
+		.t1_ns = events_end(row),
+		.index = row[STEP_INDEX],
+		.epoch = narrow(row[STEP_EPOCH]),
+		.batch = narrow(row[STEP_BATCH]),
+		.dur_s = dur > 0 ? events_seconds(dur) : NAN, /* 0: its begin is not known */
+		.wait_s = wait == REC_NONE ? NAN : (float)events_seconds(wait),
+	};
 }
 
-/* Evaluation steps of the leading process. */
-static int take_evaluation(struct facts_steps *s, const struct rows *rows)
-{
-	size_t n = rows->n - count_training(rows), k = 0;
-	s->eval_n = (int64_t)n;
-	s->eval_total_s = s->eval_p50_s = NAN;
-	if (!n)
-		return 0;
-	double *durs = malloc(n * sizeof(*durs));
-	if (!durs)
-		return -ENOMEM;
-	for (size_t i = 0; i < rows->n; i++)
-		if (!is_training(rows, i))
-			durs[k++] = NS(column(rows, i, EV_DUR));
-	s->eval_total_s = stat_sum(durs, k);
-	s->eval_p50_s = stat_median(durs, k);
-	free(durs);
-	return 0;
-}
-
-/* Samples of training steps in the window, of one process. */
-static double samples_in(const struct run_facts *f, const struct rows *rows)
-{
-	double samples = NAN;
-	for (size_t i = 0; i < rows->n; i++) {
-		uint64_t t = (uint64_t)column(rows, i, EV_T);
-		int64_t batch = column(rows, i, STEP_BATCH);
-		if (is_training(rows, i) && batch != REC_NONE && t >= f->w0 && t < f->w1)
-			samples = (isnan(samples) ? 0 : samples) + (double)batch;
-	}
-	return samples;
-}
-
-static int load_leader(struct run_facts *f, const struct rows *leader)
+static void set_window(struct run_facts *f)
 {
 	struct facts_steps *s = &f->steps;
-	size_t n = count_training(leader);
-	s->entity = leader->entity;
-	int rc = take_evaluation(s, leader);
-	if (rc || !n)
-		return rc;
-	s->v = calloc(n, sizeof(*s->v));
-	if (!s->v)
-		return -ENOMEM;
-	take_steps(s, leader);
-	s->warmup = warmup_of(n);
-	f->w0 = s->v[s->warmup].t0_ns;
-	f->w1 = f->w0;
-	for (size_t i = s->warmup; i < n; i++)
+	s->warmup = warmup_of(s->n);
+	f->w0 = f->w1 = s->v[s->warmup].t0_ns;
+	for (size_t i = s->warmup; i < s->n; i++)
 		if (s->v[i].t1_ns > f->w1)
 			f->w1 = s->v[i].t1_ns;
-	rc = summarise(s);
-	double window = NS(f->w1 - f->w0);
+	double window = events_seconds((int64_t)(f->w1 - f->w0));
 	if (window > 0)
-		s->per_s = (double)(n - s->warmup) / window;
-	return rc;
+		s->per_s = (double)(s->n - s->warmup) / window;
 }
 
-static int load_step_tracks(struct run_facts *f, const struct rec_track_info *tracks, size_t n,
-			    struct err *e)
+static int load_leader(struct run_facts *f, const struct rec_track_info *track,
+		       const struct count *count, struct err *e)
 {
 	struct facts_steps *s = &f->steps;
-	struct rows leader = { 0 };
-	size_t most = 0;
-	int rc = 0;
-	for (size_t i = 0; i < n && !rc; i++) {
-		struct rows rows;
-		if (tracks[i].kind != TRACK_STEP || read_rows(f, &tracks[i], &rows, e))
-			continue;
-		size_t training = count_training(&rows);
-		s->processes += training > 0;
-		if (rows.n && (!leader.n || training > most)) {
-			free(leader.v);
-			leader = rows;
-			most = training;
-		} else {
-			free(rows.v);
-		}
+	struct filling filling = { .s = s,
+				   .room = count->training,
+				   .eval_room = count->evaluation };
+	s->entity = track->entity;
+	s->v = calloc(count->training + 1, sizeof(*s->v));
+	filling.eval = calloc(count->evaluation + 1, sizeof(*filling.eval));
+	int rc = s->v && filling.eval ? 0 : -ENOMEM;
+	if (!rc)
+		rc = events_each(f->r, track, take_row, &filling, e);
+	if (!rc && filling.n_eval) {
+		s->eval_n = (int64_t)filling.n_eval;
+		s->eval_total_s = stat_sum(filling.eval, filling.n_eval);
+		s->eval_p50_s = stat_median(filling.eval, filling.n_eval);
 	}
-	if (leader.n)
-		rc = load_leader(f, &leader);
-	free(leader.v);
+	free(filling.eval);
 	if (rc || !s->n)
 		return rc;
-	double window = NS(f->w1 - f->w0), samples = NAN;
+	set_window(f);
+	return summarise(s);
+}
+
+struct samples {
+	uint64_t from, to;
+	double n; /* NaN: no batch size is known */
+};
+
+static void sum_row(void *arg, const int64_t *row)
+{
+	struct samples *s = arg;
+	uint64_t t = (uint64_t)row[EV_T];
+	if (is_training(row) && row[STEP_BATCH] != REC_NONE && t >= s->from && t < s->to)
+		s->n = (isnan(s->n) ? 0 : s->n) + (double)row[STEP_BATCH];
+}
+
+/* The track with the most training steps (if none has any, with the most steps); NULL if there is none. */
+static const struct rec_track_info *
+find_leader(struct run_facts *f, const struct rec_track_info *tracks, size_t n, struct count *ret)
+{
+	const struct rec_track_info *leader = NULL;
 	for (size_t i = 0; i < n; i++) {
-		struct rows rows;
-		if (tracks[i].kind != TRACK_STEP || read_rows(f, &tracks[i], &rows, e))
+		struct count c = { 0, 0 };
+		if (tracks[i].kind != TRACK_STEP ||
+		    events_each(f->r, &tracks[i], count_row, &c, NULL))
 			continue;
-		double more = samples_in(f, &rows);
-		if (!isnan(more))
-			samples = (isnan(samples) ? 0 : samples) + more;
-		free(rows.v);
-	}
-	s->samples_per_s = window > 0 ? samples / window : NAN;
-	return 0;
-}
-
-/* Add a pause to the steps that it overlaps; steps are in order of time. */
-static void charge_steps(struct facts_steps *s, uint64_t t0, uint64_t t1, size_t *from,
-			 bool checkpoint)
-{
-	while (*from < s->n && s->v[*from].t1_ns <= t0)
-		++*from;
-	for (size_t i = *from; i < s->n && s->v[i].t0_ns < t1; i++) {
-		struct fact_step *step = &s->v[i];
-		uint64_t a = t0 > step->t0_ns ? t0 : step->t0_ns;
-		uint64_t b = t1 < step->t1_ns ? t1 : step->t1_ns;
-		if (b > a)
-			*(checkpoint ? &step->checkpoint_s : &step->gc_s) += NS(b - a);
-	}
-}
-
-static int load_pauses(struct run_facts *f, const struct rows *rows, bool checkpoint,
-		       struct facts_pauses *p)
-{
-	double *durs = malloc((rows->n ? rows->n : 1) * sizeof(*durs));
-	if (!durs)
-		return -ENOMEM;
-	double in_window = 0;
-	size_t from = 0, k = 0;
-	p->n = (int64_t)rows->n;
-	p->total_s = 0;
-	for (size_t i = 0; i < rows->n; i++) {
-		uint64_t t0 = (uint64_t)column(rows, i, EV_T);
-		uint64_t t1 = t0 + (uint64_t)column(rows, i, EV_DUR);
-		int64_t bytes = checkpoint ? column(rows, i, CHECKPOINT_BYTES) : REC_NONE;
-		p->total_s += NS(t1 - t0);
-		/* Short collections come as sums: they count in the total, not as one pause. */
-		if (checkpoint || column(rows, i, GC_GENERATION) != REC_NONE)
-			durs[k++] = NS(t1 - t0);
-		if (bytes != REC_NONE)
-			p->bytes = (isnan(p->bytes) ? 0 : p->bytes) + (double)bytes;
-		uint64_t a = t0 > f->w0 ? t0 : f->w0, b = t1 < f->w1 ? t1 : f->w1;
-		if (b > a)
-			in_window += NS(b - a);
-		charge_steps(&f->steps, t0, t1, &from, checkpoint);
-	}
-	p->median_s = stat_median(durs, k);
-	p->max_s = stat_percentile(durs, k, 100);
-	if (f->w1 > f->w0)
-		p->share = in_window / NS(f->w1 - f->w0);
-	free(durs);
-	return 0;
-}
-
-/*
- * Pauses of the leading process (those of its loader workers do not stall it); where no process leads, of the
- * one that paused longest. With a hook in the job and no such event, the count is an honest 0.
- */
-static int load_pause_tracks(struct run_facts *f, const struct rec_track_info *tracks, size_t n,
-			     enum track_kind kind, struct facts_pauses *p, struct err *e)
-{
-	*p = (struct facts_pauses){ -1, NAN, NAN, NAN, NAN, NAN };
-	struct rows best = { 0 };
-	double longest = -1;
-	for (size_t i = 0; i < n; i++) {
-		struct rows rows;
-		if (tracks[i].kind != (int)kind)
+		f->steps.processes += c.training > 0;
+		if (leader && (c.training < ret->training ||
+			       (c.training == ret->training && c.evaluation <= ret->evaluation)))
 			continue;
-		if (f->steps.entity && tracks[i].entity != f->steps.entity)
-			continue;
-		if (read_rows(f, &tracks[i], &rows, e))
-			continue;
-		double total = 0;
-		for (size_t k = 0; k < rows.n; k++)
-			total += NS(column(&rows, k, EV_DUR));
-		if (total > longest) {
-			free(best.v);
-			best = rows;
-			longest = total;
-		} else {
-			free(rows.v);
+		if (c.training + c.evaluation) {
+			leader = &tracks[i];
+			*ret = c;
 		}
 	}
-	const char *from = rec_get(f->r, "steps_source");
-	bool hooked = from && strstr(from, "hook");
-	int rc = 0;
-	if (best.n || hooked)
-		rc = load_pauses(f, &best, kind == TRACK_CHECKPOINT, p);
-	free(best.v);
+	return leader;
+}
+
+static int load_steps(struct run_facts *f, const struct rec_track_info *tracks, size_t n,
+		      struct err *e)
+{
+	struct facts_steps *s = &f->steps;
+	struct count count = { 0, 0 };
+	const struct rec_track_info *leader = find_leader(f, tracks, n, &count);
+	int rc = leader ? load_leader(f, leader, &count, e) : 0;
+	if (rc || !s->n)
+		return rc;
+	struct samples samples = { f->w0, f->w1, NAN };
+	for (size_t i = 0; i < n && !rc; i++)
+		if (tracks[i].kind == TRACK_STEP)
+			rc = events_each(f->r, &tracks[i], sum_row, &samples, e);
+	double window = events_seconds((int64_t)(f->w1 - f->w0));
+	s->samples_per_s = window > 0 ? samples.n / window : NAN;
 	return rc;
+}
+
+/* Durations of training epochs. */
+struct epochs {
+	double *v;
+	size_t n, room;
+	bool failed;
+};
+
+static void epoch_row(void *arg, const int64_t *row)
+{
+	struct epochs *x = arg;
+	if (row[EPOCH_PHASE] == 1 || x->failed)
+		return;
+	if (x->n == x->room) {
+		size_t room = x->room ? 2 * x->room : 64;
+		double *v = realloc(x->v, room * sizeof(*v));
+		x->failed = !v;
+		if (!v)
+			return;
+		x->v = v;
+		x->room = room;
+	}
+	x->v[x->n++] = events_seconds(row[EV_DUR]);
 }
 
 static int load_epochs(struct run_facts *f, const struct rec_track_info *tracks, size_t n,
 		       struct err *e)
 {
 	struct facts_steps *s = &f->steps;
-	for (size_t i = 0; i < n; i++) {
-		struct rows rows;
-		if (tracks[i].kind != TRACK_EPOCH || tracks[i].entity != s->entity ||
-		    read_rows(f, &tracks[i], &rows, e))
-			continue;
-		double *durs = malloc((rows.n ? rows.n : 1) * sizeof(*durs));
-		size_t k = 0;
-		for (size_t j = 0; durs && j < rows.n; j++)
-			if (column(&rows, j, EPOCH_PHASE) != 1)
-				durs[k++] = NS(column(&rows, j, EV_DUR));
-		s->epochs = (double)k;
-		s->epoch_s = durs ? stat_median(durs, k) : NAN;
-		free(rows.v);
-		if (!durs)
-			return -ENOMEM;
-		free(durs);
+	struct epochs x = { 0 };
+	int rc = 0;
+	for (size_t i = 0; i < n && !rc; i++)
+		if (tracks[i].kind == TRACK_EPOCH && tracks[i].entity == s->entity)
+			rc = events_each(f->r, &tracks[i], epoch_row, &x, e);
+	if (x.n) {
+		s->epochs = (double)x.n;
+		s->epoch_s = stat_median(x.v, x.n);
 	}
-	return 0;
+	free(x.v);
+	return x.failed ? -ENOMEM : rc;
 }
 
 int facts_load_steps(struct run_facts *f, struct err *e)
@@ -360,11 +278,7 @@ int facts_load_steps(struct run_facts *f, struct err *e)
 	};
 	const struct rec_track_info *tracks;
 	size_t n = rec_tracks(f->r, &tracks);
-	int rc = load_step_tracks(f, tracks, n, e);
-	if (!rc)
-		rc = load_pause_tracks(f, tracks, n, TRACK_CHECKPOINT, &f->checkpoints, e);
-	if (!rc)
-		rc = load_pause_tracks(f, tracks, n, TRACK_GC, &f->gc, e);
+	int rc = load_steps(f, tracks, n, e);
 	if (!rc)
 		rc = load_epochs(f, tracks, n, e);
 	if (rc == -ENOMEM)

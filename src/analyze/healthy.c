@@ -47,7 +47,7 @@ static void missing(const struct run_facts *f, char *into, size_t cap)
 		add_missing(into, cap, "the run had too few steps");
 	if (f->ticks < threshold(TH_TICKS_ENOUGH))
 		add_missing(into, cap, "training was sampled too few times");
-	else if (nobody_computes(f))
+	if (f->steps.n && nobody_computes(f))
 		add_missing(into, cap,
 			    "neither CPU nor GPU is busy, the steps wait for something "
 			    "that was not seen (network, another process, a pause)");

@@ -65,7 +65,7 @@ static void measure(const struct fact_step *v, size_t n, double *scratch, size_t
 		double own = own_s(&v[i]);
 		bool slow = own > threshold(TH_UNEVEN_FACTOR) * s.usual_s;
 		s.total_s += isnan(own) ? 0 : v[i].dur_s;
-		if (v[i].batch != REC_NONE) {
+		if (v[i].batch != FACT_NONE) {
 			batch[slow] += (double)v[i].batch;
 			count[slow]++;
 		}

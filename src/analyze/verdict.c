@@ -66,14 +66,22 @@ static struct finding *get(struct findings *all, const char *id)
 	return NULL;
 }
 
-static bool explains(const struct rule *r, const struct finding *cause,
+/* What a symptom costs less what others on the host made of it: waiting for input is also waiting for a core. */
+static double own_loss(struct findings *all, const struct finding *symptom)
+{
+	const struct finding *host = get(all, "host-contended");
+	bool inflated = host && !strcmp(symptom->id, "input-bound") && !isnan(host->loss);
+	return inflated ? fmax(0, symptom->loss - host->loss) : symptom->loss;
+}
+
+static bool explains(struct findings *all, const struct rule *r, const struct finding *cause,
 		     const struct finding *symptom)
 {
 	if (cause->severity == SEVERITY_INFO || symptom->severity == SEVERITY_INFO)
 		return false;
 	if (r->part <= 0 || isnan(symptom->loss))
 		return true;
-	return cause->loss >= r->part * symptom->loss;
+	return cause->loss >= r->part * own_loss(all, symptom);
 }
 
 static void step_back(struct finding *cause, struct finding *symptom)
@@ -140,7 +148,7 @@ void verdict_weigh(struct findings *all)
 	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
 		struct finding *cause = get(all, rules[i].cause);
 		struct finding *symptom = get(all, rules[i].symptom);
-		if (cause && symptom && explains(&rules[i], cause, symptom))
+		if (cause && symptom && explains(all, &rules[i], cause, symptom))
 			step_back(cause, symptom);
 	}
 	sort(all);
