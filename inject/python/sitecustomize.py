@@ -49,10 +49,7 @@ class _Finder:
         def exec_module(module):
             del loader.exec_module  # the loader is what it was
             run(module)
-            try:
-                _hook().imported(name, module)
-            except Exception:
-                pass
+            _imported(name, module)
 
         loader.exec_module = exec_module
         return spec
@@ -67,6 +64,18 @@ class _Last:
             return None
         from importlib.util import spec_from_file_location
         return spec_from_file_location(name, os.path.join(_HERE, 'spotter_mark.py'))
+
+
+def _imported(name, module):
+    try:
+        _hook().imported(name, module)
+    except Exception as e:
+        tb = e.__traceback__
+        while tb.tb_next is not None:
+            tb = tb.tb_next
+        # What a signal handler raised meanwhile is the job's.
+        if not tb.tb_frame.f_code.co_filename.startswith((_HERE, '<frozen')):
+            raise
 
 
 def _hook():
@@ -93,7 +102,7 @@ def _watch():
     sys.meta_path.insert(0, _Finder())
     sys.meta_path.append(_Last())
     if 'torch' in sys.modules:  # a .pth file was faster
-        _hook().imported('torch', sys.modules['torch'])
+        _imported('torch', sys.modules['torch'])
 
 
 def _leave():

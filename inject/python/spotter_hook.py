@@ -100,10 +100,7 @@ class Hook:
     def failed(self, error):
         """From an except clause. True if the error is the hook's own; else the caller raises it again: it is
         of the job, a signal handler that raised while our code ran."""
-        tb = error.__traceback__
-        while tb is not None and tb.tb_next is not None:
-            tb = tb.tb_next
-        if tb is None or os.path.dirname(tb.tb_frame.f_code.co_filename) != _HERE:
+        if not _wire.ours(error):
             return False
         self.remove(error)
         return True
@@ -142,9 +139,11 @@ class Hook:
         prefix = 'optimizer' if first else 'optimizer%d' % len(self.optimizers)
         self.fact(ring, prefix, type(optimizer).__name__)
         parameters = [p for group in optimizer.param_groups for p in group['params']]
-        self.fact(ring, prefix + '.parameters', sum(p.numel() for p in parameters))
-        if first and parameters:
-            self.fact(ring, 'device', parameters[0].device)
+        plain = (self.torch.Tensor, self.torch.nn.Parameter)
+        if parameters and all(type(p) in plain for p in parameters):  # else: code of the job would run
+            self.fact(ring, prefix + '.parameters', sum(p.numel() for p in parameters))
+            if first:
+                self.fact(ring, 'device', parameters[0].device)
         if first:
             self.distributed(ring)
         self.steps.account_rare(begin)
@@ -156,19 +155,17 @@ class Hook:
             self.fact(ring, 'world_size', dist.get_world_size())
             self.fact(ring, 'backend', dist.get_backend())
 
-    def decided(self, loader, training):
-        """What an iteration over this loader is."""
+    def decided(self, p, training):
+        """What an iteration over a loader is."""
         ring = self.ring()
         if ring is None:
             return
         begin = _now()
         prefix = 'loader.' if training else 'eval_loader.'
-        for key in ('num_workers', 'batch_size', 'pin_memory', 'prefetch_factor', 'persistent_workers'):
-            value = loader.__dict__.get(key)
-            if isinstance(value, (int, bool)):
-                self.fact(ring, prefix + key.replace('num_workers', 'workers'), value)
-        dataset = loader.__dict__.get('dataset')
-        self.fact(ring, 'dataset' if training else 'eval_dataset', type(dataset).__name__)
+        for key, value in zip(_ABOUT_LOADER, p.about):
+            if isinstance(value, int):  # and bool
+                self.fact(ring, prefix + key.replace('num_', ''), value)
+        self.fact(ring, 'dataset' if training else 'eval_dataset', p.about[-1])
         self.steps.account_rare(begin)
 
     # ----------------------------------------------------------------------------------- the loader
@@ -179,26 +176,32 @@ class Hook:
             known = loader in self.steps.trained
         except TypeError:
             known = False
-        iterator.__dict__['_spotter_pass'] = _steps.Pass(weakref.ref(loader), begin, _now(), known)
+        values = loader.__dict__
+        about = [values.get(key) for key in _ABOUT_LOADER]
+        about.append(type(values.get('dataset')).__name__)
+        iterator.__dict__['_spotter_pass'] = _steps.Pass(weakref.ref(loader), about, begin, _now(), known)
 
 
-def _measure(data, tensor, loader):
-    """How the size of batches like this one is had: a function of the batch, or None."""
+_ABOUT_LOADER = ('num_workers', 'batch_size', 'pin_memory', 'prefetch_factor', 'persistent_workers')
+
+
+def _measure(data, tensor, size):
+    """How the size of batches like this one is had: a function of the batch, or None. size: what the loader
+    says."""
     if type(data) is tensor:
         return _size_of if data.dim() else None
     if isinstance(data, (list, tuple)) and data:
         if type(data[0]) is tensor and data[0].dim():
             return _size_of_first
-        inner = _measure(data[0], tensor, loader)
+        inner = _measure(data[0], tensor, size)
         return inner and (lambda d: inner(d[0]))
     if isinstance(data, UserDict):
-        inner = _measure(data.data, tensor, loader)
+        inner = _measure(data.data, tensor, size)
         return inner and (lambda d: inner(d.data))
     if type(data) is dict and data:
         key = next(iter(data))
-        inner = _measure(data[key], tensor, loader)
+        inner = _measure(data[key], tensor, size)
         return inner and (lambda d: inner(d[key]))
-    size = getattr(loader, 'batch_size', None)
     return (lambda d: size) if isinstance(size, int) else None
 
 
@@ -214,9 +217,11 @@ def _batch_size(p, data, tensor):
     """The samples in a batch; -1 where that cannot be told."""
     try:
         if p.measure is None:
-            p.measure = _measure(data, tensor, p.loader()) or (lambda d: -1)
+            p.measure = _measure(data, tensor, p.about[1]) or (lambda d: -1)
         return p.measure(data)
-    except Exception:
+    except Exception as e:
+        if not _wire.ours(e):
+            raise
         return -1
 
 
@@ -350,11 +355,15 @@ def _hook_loader(hook, torch):
 # ------------------------------------------------------------------------------------------ checkpoints
 
 
+# Asking other file objects would run code of the job.
+_FILES = (io.BytesIO, io.BufferedWriter, io.BufferedRandom, io.FileIO)
+
+
 def _position(f):
     """Where a file object stands; None for a path or what has no position."""
     try:
-        return f.tell() if isinstance(f, io.IOBase) else None
-    except Exception:
+        return f.tell() if type(f) in _FILES else None
+    except (OSError, ValueError):
         return None
 
 
@@ -364,7 +373,7 @@ def _written(f, before):
         if isinstance(f, (str, bytes, os.PathLike)):
             return os.stat(f).st_size
         return f.tell() - before if before is not None else NONE
-    except Exception:
+    except (OSError, ValueError):
         return NONE
 
 

@@ -36,6 +36,15 @@ _now = time.monotonic_ns
 _count = range  # the name is taken below
 
 
+def ours(error, folder=os.path.dirname(os.path.abspath(__file__))):
+    """Was this raised by a file of this folder? Else it is of the job: of a signal handler that ran while our
+    code did. That one must not be swallowed."""
+    tb = error.__traceback__
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    return tb is not None and os.path.dirname(os.path.abspath(tb.tb_frame.f_code.co_filename)) == folder
+
+
 def _map(fd, size):
     """Map a file shared, without keeping a descriptor in the job (the mmap module would)."""
     import ctypes
@@ -209,8 +218,10 @@ class Rings:
             else:
                 # tid 0: handed on from thread to thread, so that short threads do not leave one each
                 ring = self.pool.pop() if self.pool else Ring(self.directory, self.source, 0)
-        except Exception:
+        except Exception as e:
             self.failures += 1
+            if not ours(e) and not isinstance(e, ImportError):
+                raise
             return None
         self.local.slot = _Slot(ring, self.pool)
         return ring
@@ -218,9 +229,10 @@ class Rings:
 
 def _number(value):
     """A batch size, index or value as the wire has it."""
-    if value is None:
+    try:
+        value = NONE if value is None else int(value)
+    except Exception:
         return NONE
-    value = int(value)
     return value if -_MAX <= value <= _MAX else NONE
 
 
@@ -346,8 +358,9 @@ def _guarded(function):
     def call(*args, **kwargs):
         try:
             function(*args, **kwargs)
-        except Exception:
-            pass
+        except Exception as e:
+            if not ours(e):
+                raise
     call.__name__ = call.__qualname__ = function.__name__
     return call
 

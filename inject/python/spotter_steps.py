@@ -34,11 +34,12 @@ _ident = _thread.get_ident
 
 class Pass:
     """One iteration over a loader."""
-    __slots__ = ('loader', 'begin', 'made', 'first', 'training', 'known', 'grad', 'evaluating', 'pending',
+    __slots__ = ('loader', 'about', 'begin', 'made', 'first', 'training', 'known', 'grad', 'evaluating', 'pending',
                  'hold', 'number', 'done', 'companion', 'measure')
 
-    def __init__(self, loader, begin, made, known):
-        self.loader = loader  # weak reference
+    def __init__(self, loader, about, begin, made, known):
+        self.loader = loader  # weak reference: it may live no longer than it takes to make the iterator
+        self.about = about  # what there is to say about it, for decided()
         self.begin = begin  # when the loader was asked for an iterator,
         self.made = made  # and when it was there (workers started)
         self.known = known  # an earlier iteration over this loader was training
@@ -55,8 +56,8 @@ class Pass:
 
 
 class Steps:
-    """The state machine. ring() gives the calling thread's Ring or None; decided(loader, training) is called
-    when the kind of an iteration is known."""
+    """The state machine. ring() gives the calling thread's Ring or None; decided(pass, training) is called
+    when the kind of an iteration is known, stepped(optimizer) when another one stepped than before."""
 
     def __init__(self, ring, decided, stepped):
         self.ring, self.decided, self.stepped = ring, decided, stepped
@@ -148,7 +149,7 @@ class Steps:
                 self.trained.add(loader)
             except TypeError:
                 pass
-            self.decided(loader, True)
+        self.decided(p, True)
 
     def _resolve(self, t):
         """An optimizer stepped while an evaluation batch was in flight."""
@@ -261,9 +262,7 @@ class Steps:
         p.evaluating = True
         p.number = self.evals
         self.evals += 1
-        loader = p.loader()
-        if loader is not None:
-            self.decided(loader, False)
+        self.decided(p, False)
 
     def _eval_step(self, p, t):
         begin, wait, batch = p.pending
