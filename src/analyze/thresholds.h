@@ -30,7 +30,7 @@
 	T(MEMORY_AT, 0.97, "of the limit: reclaim has begun")                                      \
 	T(HOST_AVAILABLE, 0.04, "of the host's memory left: the killer may strike anybody")        \
 	T(SWAP_RATE, 1e6, "bytes per s in or out: 250 pages, each may stall a step")               \
-	T(FAULT_S, 0.0002, "s that a fault from a fast disk takes: an estimate")                   \
+	T(FAULT_S, 0.0001, "s that a fault from a fast disk takes: an estimate")                   \
 	T(SWAP_LIMIT, 0.10, "share of time stalled for memory that limits a run")                  \
 	T(SWAP_PRESSURE, 0.03, "share of time stalled for memory while swapping")                  \
 	T(IO_PRESSURE, 0.15, "share of time some task waited for storage")                         \

@@ -104,21 +104,35 @@ static size_t place(const char *id)
 }
 
 /*
- * Good news comes before remarks, but after anything that is wrong with the run itself. What others do on the host
- * slows everything alike: it comes first only where the run itself has no limit.
+ * Good news comes before remarks, but after anything that is wrong with the run itself. A warning of what may end the
+ * run goes before those of what slows it. What others do on the host slows everything alike: it comes first
+ * only where the run itself has no limit.
  */
+enum { REMARK = 1, BUSY_HOST, GOOD, FULL_HOST, SLOWER, ENDANGERED, LIMITED };
+
 static int gravity(const struct finding *f)
 {
 	static const int ranks[] = {
-		[SEVERITY_LIMIT] = 6,
-		[SEVERITY_WARNING] = 5,
-		[SEVERITY_OK] = 3,
-		[SEVERITY_INFO] = 1,
+		[SEVERITY_LIMIT] = LIMITED,
+		[SEVERITY_WARNING] = SLOWER,
+		[SEVERITY_OK] = GOOD,
+		[SEVERITY_INFO] = REMARK,
 	};
-	if (!strcmp(f->id, "host-contended") && f->severity != SEVERITY_INFO)
-		return f->severity == SEVERITY_LIMIT ? 4 : 2;
-	if (!strcmp(f->id, "too-little-evidence"))
-		return ranks[SEVERITY_OK];
+	static const struct {
+		const char *id;
+		enum severity severity;
+		int rank;
+	} others[] = {
+		{ "memory-growing", SEVERITY_WARNING, ENDANGERED },
+		{ "memory-near-limit", SEVERITY_WARNING, ENDANGERED },
+		{ "job-failed", SEVERITY_WARNING, ENDANGERED },
+		{ "host-contended", SEVERITY_LIMIT, FULL_HOST },
+		{ "host-contended", SEVERITY_WARNING, BUSY_HOST },
+		{ "too-little-evidence", SEVERITY_INFO, GOOD },
+	};
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (others[i].severity == f->severity && !strcmp(others[i].id, f->id))
+			return others[i].rank;
 	return ranks[f->severity];
 }
 

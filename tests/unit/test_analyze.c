@@ -166,6 +166,21 @@ static void memory_growing(void **state)
 	expect_first(&s, "memory-growing", SEVERITY_WARNING);
 }
 
+/* What may end the run goes before what slows it a little. */
+static void leak_before_a_few_slow_steps(void **state)
+{
+	struct synthetic s = synthetic_healthy();
+	struct result res;
+	(void)state;
+	s.rss_mb_per_s = 5;
+	s.slow_every = 15;
+	s.slow_factor = 2.2;
+	analyse(&s, &res);
+	assert_string_equal(res.all.v[0].id, "memory-growing");
+	assert_int_equal(findings_get(&res.all, "uneven-steps")->severity, SEVERITY_WARNING);
+	done(&res);
+}
+
 static void memory_near_limit(void **state)
 {
 	struct synthetic s = synthetic_healthy();
@@ -375,6 +390,7 @@ int main(void)
 		cmocka_unit_test(cpu_oversubscribed),
 		cmocka_unit_test(host_contended),
 		cmocka_unit_test(memory_growing),
+		cmocka_unit_test(leak_before_a_few_slow_steps),
 		cmocka_unit_test(memory_near_limit),
 		cmocka_unit_test(leak_explains_near_limit),
 		cmocka_unit_test(swapping),
