@@ -89,6 +89,7 @@ def first_finding(report):
 
 
 def also_found(report):
-    """The other findings that call for something: severity and id."""
-    return [f"{finding['id']} ({finding['severity']})" for finding in report["findings"][1:]
-            if finding["severity"] not in ("info", "ok") and finding["id"] != "host-contended"]
+    """The other findings that call for something, but for a busy host: id and severity."""
+    said = {first_finding(report)[0], "host-contended"}
+    return [f"{finding['id']} ({finding['severity']})" for finding in report["findings"]
+            if finding["severity"] not in ("info", "ok") and finding["id"] not in said]
