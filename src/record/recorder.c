@@ -239,6 +239,8 @@ int recorder_start(const struct recorder_options *o, char **argv, struct recorde
 		if (start_timer(r))
 			trouble(r, "no timer; only the end of the job is recorded");
 		tick(r);
+		/* So that a live view has something to show before the second tick. */
+		rec_flush(r->w, NULL);
 	}
 	*ret = r;
 	return 0;
