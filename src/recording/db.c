@@ -2,8 +2,6 @@
 #include "recording/db.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -79,13 +77,4 @@ void db_bind_number(sqlite3_stmt *st, int column, int64_t bits, enum metric_type
 		sqlite3_bind_double(st, column, d);
 	else
 		sqlite3_bind_int64(st, column, bits);
-}
-
-char *db_path(const char *path, const char *suffix)
-{
-	size_t n = strlen(path) + strlen(suffix) + 1;
-	char *s = malloc(n);
-	if (s)
-		snprintf(s, n, "%s%s", path, suffix);
-	return s;
 }

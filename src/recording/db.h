@@ -45,7 +45,4 @@ int db_run(sqlite3_stmt *st);
 /* A value with its type: what chunk summaries hold. */
 void db_bind_number(sqlite3_stmt *st, int column, int64_t bits, enum metric_type type);
 
-/* path + suffix in malloc'ed memory, or NULL. */
-char *db_path(const char *path, const char *suffix);
-
 #endif

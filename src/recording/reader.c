@@ -14,8 +14,9 @@
 
 #include "base/buf.h"
 
-#define BLOB_MAX (64 << 20)
-#define BUSY_MS  250
+#define BLOB_MAX     (64 << 20)
+#define BUSY_MS      250
+#define OPEN_BUSY_MS 2000
 
 /* ------------------------------------------------------------------------------------------- opening */
 
@@ -32,7 +33,7 @@ static const struct way {
 } ways[] = {
 	{ SQLITE_OPEN_READONLY, NULL, NULL, false },
 	{ SQLITE_OPEN_READWRITE, NULL, NULL, true },
-	{ SQLITE_OPEN_READONLY, "?mode=ro&nolock=1", "PRAGMA locking_mode=EXCLUSIVE", false },
+	{ SQLITE_OPEN_READONLY, "?mode=ro&vfs=unix-none", "PRAGMA locking_mode=EXCLUSIVE", false },
 	{ SQLITE_OPEN_READONLY, "?immutable=1", NULL, false },
 };
 
@@ -60,7 +61,7 @@ static void trust_nothing(sqlite3 *db)
 	sqlite3_limit(db, SQLITE_LIMIT_LENGTH, BLOB_MAX);
 	sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
 	sqlite3_extended_result_codes(db, 1);
-	sqlite3_busy_timeout(db, BUSY_MS);
+	sqlite3_busy_timeout(db, OPEN_BUSY_MS);
 }
 
 /* One number from one statement. SQLite's result code; SQLITE_DONE where there is no row. */
@@ -103,7 +104,7 @@ static int open_way(struct rec_reader *r, const struct way *way)
 	return rc;
 }
 
-/* Failures that another way of opening may get round. */
+/* Failures that another way of opening may get round. (Not a lock: who holds it is writing.) */
 static bool try_on(int rc)
 {
 	switch (rc & 0xff) {
@@ -111,8 +112,6 @@ static bool try_on(int rc)
 	case SQLITE_CANTOPEN:
 	case SQLITE_PERM:
 	case SQLITE_IOERR:
-	case SQLITE_BUSY:
-	case SQLITE_PROTOCOL:
 		return true;
 	}
 	return false;
@@ -202,6 +201,7 @@ int rec_open(const char *path, struct rec_reader **ret, struct err *e)
 		rec_reader_free(r);
 		return rc;
 	}
+	sqlite3_busy_timeout(r->db, BUSY_MS);
 	*ret = r;
 	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,12 +229,11 @@ int rec_tick_end(struct rec_writer *w, struct err *e)
 void rec_writer_stats(const struct rec_writer *w, struct rec_writer_stats *ret)
 {
 	struct stat s;
+	char wal[PATH_MAX + 16];
+	snprintf(wal, sizeof(wal), "%s-wal", w->path);
 	*ret = w->stats;
 	ret->bytes = stat(w->path, &s) ? 0 : (uint64_t)s.st_size;
-	char *wal = db_path(w->path, "-wal");
-	if (wal && !stat(wal, &s))
-		ret->bytes += (uint64_t)s.st_size;
-	free(wal);
+	ret->bytes += stat(wal, &s) ? 0 : (uint64_t)s.st_size;
 }
 
 /* ----------------------------------------------------------------------------------- life and death */
@@ -315,15 +315,14 @@ static int make_file(const char *path, struct err *e)
 	return 0;
 }
 
-static const char *const companions[] = { "", "-wal", "-shm", "-journal" };
-
+/* No memory is asked for: perhaps there is none. */
 static void remove_files(const char *path)
 {
-	for (size_t i = 0; i < sizeof(companions) / sizeof(*companions); i++) {
-		char *file = db_path(path, companions[i]);
-		if (file)
-			unlink(file);
-		free(file);
+	static const char *const suffixes[] = { "", "-wal", "-shm", "-journal" };
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+		char file[PATH_MAX + 16];
+		snprintf(file, sizeof(file), "%s%s", path, suffixes[i]);
+		unlink(file);
 	}
 }
 
@@ -384,11 +383,12 @@ static int open_database(struct rec_writer *w, struct err *e)
 {
 	int rc =
 		sqlite3_open_v2(w->path, &w->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-	sqlite3_extended_result_codes(w->db, 1);
-	/* Somebody who waits for the recording may look at the file just now. */
-	sqlite3_busy_timeout(w->db, CREATE_BUSY_MS);
-	if (rc == SQLITE_OK)
+	if (rc == SQLITE_OK) {
+		sqlite3_extended_result_codes(w->db, 1);
+		/* Somebody who waits for the recording may look at the file just now. */
+		sqlite3_busy_timeout(w->db, CREATE_BUSY_MS);
 		rc = make_tables(w);
+	}
 	if (rc != SQLITE_OK)
 		return db_error(e, w->db, rc, w->path);
 	choose_journal(w);
