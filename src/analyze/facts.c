@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
@@ -194,7 +195,8 @@ static void load_run(struct run_facts *f)
 	struct facts_run *run = &f->run;
 	run->command_line = rec_get(r, "command_line");
 	run->interval_s = (double)interval_ns(r) / NS_PER_S;
-	run->live = rec_is_live(r);
+	/* Our own recording is not live: a recorder asks for its report when it is done, or could not go on. */
+	run->live = rec_is_live(r) && facts_number(r, "recorder_pid") != getpid();
 	double exit_code = facts_number(r, "exit_code"), sig = facts_number(r, "signal");
 	run->has_exit = !isnan(exit_code) || !isnan(sig);
 	run->exit_code = isnan(exit_code) ? 0 : (int)exit_code;
