@@ -197,8 +197,10 @@ def test_control_z_stops_both_and_cont_resumes(spotter, tmp_path):
              'print("stopped", os.WIFSTOPPED(status), flush=True)\n'
              'os.killpg(p.pid, signal.SIGCONT)\n'
              'print("exit", p.wait(), flush=True)\n')
-    pid, fd = in_terminal([sys.executable, '-c', shell, spotter, 'run', '-q', '--', 'sh', '-c',
-                           'echo ready; sleep 0.4; echo over; exit 5'], tmp_path)
+    # One process: a shell that is just starting another one by vfork cannot be stopped.
+    job = 'import sys, time; print("ready", flush=True); time.sleep(0.4); print("over"); sys.exit(5)'
+    pid, fd = in_terminal([sys.executable, '-c', shell, spotter, 'run', '-q', '--', sys.executable, '-c',
+                           job], tmp_path)
     read_until(fd, b'ready')
     os.write(fd, b'\x1a')
     text = read_until(fd, rb'exit \d+')
