@@ -190,14 +190,33 @@ static void rename_process(struct job *j, struct task *task)
 	task->renamed = false;
 }
 
+/*
+ * CPU time as recorded: its sum never goes back, and no part does. The kernel may divide the time of a
+ * process that ended otherwise than that of one that runs: what user has too much, system gets less.
+ */
+static void advance_cpu(struct job *j)
+{
+	int64_t user = j->put[TASK_USER], system = j->put[TASK_SYSTEM];
+	int64_t sum = j->total[TASK_USER] + j->total[TASK_SYSTEM];
+	if (sum < user + system)
+		return;
+	j->put[TASK_USER] = j->total[TASK_USER];
+	if (j->put[TASK_USER] > sum - system)
+		j->put[TASK_USER] = sum - system;
+	if (j->put[TASK_USER] < user)
+		j->put[TASK_USER] = user;
+	j->put[TASK_SYSTEM] = sum - j->put[TASK_USER];
+}
+
 /* The job's counters as recorded never go back: what is between two books shows at the next tick. */
 static void put_job(struct job *j, unsigned fresh, unsigned denied, const int64_t *sum)
 {
+	advance_cpu(j);
 	for (int i = 0; i < JOB_SUMS; i++) {
 		unsigned bit = rows[i].bit;
 		if (i == JOB_PSS)
 			continue;
-		if (i < TASK_COUNTERS && j->total[i] > j->put[i])
+		if (i < TASK_COUNTERS && i > TASK_SYSTEM && j->total[i] > j->put[i])
 			j->put[i] = j->total[i];
 		if (!bit || fresh & bit)
 			rec_put_i64(j->env.w, j->series[i], i < TASK_COUNTERS ? j->put[i] : sum[i]);

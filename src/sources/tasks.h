@@ -34,7 +34,7 @@ enum task_counter {
 	TASK_READ,         /* bytes; the four of I/O: `own` holds what dead children did as well */
 	TASK_WRITTEN,      /* bytes */
 	TASK_DISK_READ,    /* bytes */
-	TASK_DISK_WRITTEN, /* bytes, less what was truncated before it reached the disk */
+	TASK_DISK_WRITTEN, /* bytes, also those that were truncated before they reached the disk */
 	TASK_VOLUNTARY,
 	TASK_INVOLUNTARY,
 	TASK_COUNTERS

@@ -233,9 +233,7 @@ static void finish(const struct bpf_reader *reader, struct task *task, uint32_t 
 	own[TASK_READ] = (int64_t)sum[TI_RCHAR];
 	own[TASK_WRITTEN] = (int64_t)sum[TI_WCHAR];
 	own[TASK_DISK_READ] = (int64_t)sum[TI_READ_BYTES];
-	own[TASK_DISK_WRITTEN] = sum[TI_WRITE_BYTES] > sum[TI_CANCELLED]
-					 ? (int64_t)(sum[TI_WRITE_BYTES] - sum[TI_CANCELLED])
-					 : 0;
+	own[TASK_DISK_WRITTEN] = (int64_t)sum[TI_WRITE_BYTES];
 	task->have |= (1u << TASK_COUNTERS) - 1;
 	finish_memory(reader, task, b, pass);
 	task->fresh = task->have;

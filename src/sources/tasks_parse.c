@@ -82,13 +82,10 @@ bool task_parse_statm(const char *text, uint64_t *ret_rss_pages)
 bool task_parse_io(const char *text, struct task_io *ret)
 {
 	struct task_io io;
-	uint64_t cancelled = 0;
 	if (!io_find_u64(text, "rchar:", &io.read) || !io_find_u64(text, "wchar:", &io.written) ||
 	    !io_find_u64(text, "read_bytes:", &io.disk_read) ||
 	    !io_find_u64(text, "write_bytes:", &io.disk_written))
 		return false;
-	io_find_u64(text, "cancelled_write_bytes:", &cancelled);
-	io.disk_written -= cancelled < io.disk_written ? cancelled : io.disk_written;
 	*ret = io;
 	return true;
 }

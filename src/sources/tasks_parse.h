@@ -27,7 +27,8 @@ bool task_parse_statm(const char *text, uint64_t *ret_rss_pages);
 
 /* /proc/PID/io */
 struct task_io {
-	uint64_t read, written, disk_read, disk_written; /* disk_written: less what was cancelled */
+	uint64_t read, written, disk_read,
+		disk_written; /* not less what was cancelled: a counter never falls */
 };
 bool task_parse_io(const char *text, struct task_io *ret);
 

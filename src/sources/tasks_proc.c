@@ -44,6 +44,14 @@ static void set(struct task *task, int what, uint64_t value)
 	task->fresh |= 1u << what;
 }
 
+static void set_io(struct task *task, const struct task_io *io)
+{
+	set(task, TASK_READ, io->read);
+	set(task, TASK_WRITTEN, io->written);
+	set(task, TASK_DISK_READ, io->disk_read);
+	set(task, TASK_DISK_WRITTEN, io->disk_written);
+}
+
 static void set_reaped(struct task *task, int what, uint64_t value)
 {
 	task->reaped[what] = value < INT64_MAX ? (int64_t)value : INT64_MAX;
@@ -58,7 +66,8 @@ static int read_stat(struct proc_reader *r, struct task *task, struct proc_task 
 	ssize_t n = proc_read(r, &p->fd[PROC_STAT], keep, task->pid, 0, "stat");
 	if (n < 0)
 		return (int)n;
-	if (!task_parse_stat(r->text, &s) || (p->known && s.start != task->start))
+	/* Of a process that is just being reaped the kernel says 0 threads, and 0 of all else. */
+	if (!task_parse_stat(r->text, &s) || !s.nthreads || (p->known && s.start != task->start))
 		return -ESRCH;
 	task->start = s.start;
 	task->ppid = s.ppid;
@@ -142,10 +151,7 @@ static void read_io(struct proc_reader *r, struct task *task, struct proc_task *
 		task->denied |= TASK_HAS_IO;
 	if (n <= 0 || !task_parse_io(r->text, &io))
 		return;
-	set(task, TASK_READ, io.read);
-	set(task, TASK_WRITTEN, io.written);
-	set(task, TASK_DISK_READ, io.disk_read);
-	set(task, TASK_DISK_WRITTEN, io.disk_written);
+	set_io(task, &io);
 }
 
 /* ------------------------------------------------------------------------------------- its threads */
@@ -478,12 +484,8 @@ int task_read_zombie(const char *proc_root, struct task *task)
 		task->ppid = s.ppid;
 		memcpy(task->comm, s.comm, sizeof(task->comm));
 	}
-	if (io_read_text(dir, "io", text, sizeof(text)) > 0 && task_parse_io(text, &io)) {
-		set(task, TASK_READ, io.read);
-		set(task, TASK_WRITTEN, io.written);
-		set(task, TASK_DISK_READ, io.disk_read);
-		set(task, TASK_DISK_WRITTEN, io.disk_written);
-	}
+	if (io_read_text(dir, "io", text, sizeof(text)) > 0 && task_parse_io(text, &io))
+		set_io(task, &io);
 	if (io_read_text(dir, "schedstat", text, sizeof(text)) > 0 &&
 	    task_parse_schedstat(text, &run, &delay, &runs) &&
 	    (int64_t)delay > task->own[TASK_RUN_DELAY])

@@ -42,7 +42,7 @@ struct prev_cputime {
 };
 
 struct task_io_accounting {
-	__u64 rchar, wchar, read_bytes, write_bytes, cancelled_write_bytes;
+	__u64 rchar, wchar, read_bytes, write_bytes;
 };
 
 struct sched_info {
@@ -217,7 +217,6 @@ static __always_inline void thread_sums(struct task_record_thread *r, struct tas
 	r->sum[TI_WCHAR] = task->ioac.wchar;
 	r->sum[TI_READ_BYTES] = task->ioac.read_bytes;
 	r->sum[TI_WRITE_BYTES] = task->ioac.write_bytes;
-	r->sum[TI_CANCELLED] = task->ioac.cancelled_write_bytes;
 }
 
 static __always_inline void process_sums(struct task_record_process *r, struct signal_struct *s)
@@ -233,7 +232,6 @@ static __always_inline void process_sums(struct task_record_process *r, struct s
 	r->t.sum[TI_WCHAR] += s->ioac.wchar;
 	r->t.sum[TI_READ_BYTES] += s->ioac.read_bytes;
 	r->t.sum[TI_WRITE_BYTES] += s->ioac.write_bytes;
-	r->t.sum[TI_CANCELLED] += s->ioac.cancelled_write_bytes;
 	r->nthreads = (unsigned int)s->nr_threads;
 	r->said_utime = s->prev_cputime.utime;
 	r->said_stime = s->prev_cputime.stime;
@@ -266,6 +264,8 @@ static __always_inline void write_process(struct seq_file *seq, struct task_stru
 	r.main_stime = r.t.sum[TI_STIME];
 	r.main_runtime = r.t.sum[TI_RUNTIME];
 	process_sums(&r, task->signal);
+	if (!r.nthreads)
+		return; /* just being reaped: its counts may be in both places */
 	r.t.flags |= ignores_children(task) ? TI_AUTOREAP : 0;
 	r.peak_rss = mm ? mm->hiwater_rss : 0;
 	r.start = task->start_boottime;
