@@ -9,16 +9,25 @@ shift
 meson=meson
 "$meson" --version >/dev/null 2>&1 || meson=/usr/bin/meson # a broken one in front hides Debian's
 
-options="CC=${CC:-} $*"
-kept=$dir/meson-private/spotter-options
-if [ ! -f "$dir/build.ninja" ] || [ "$(cat "$kept" 2>/dev/null)" != "$options" ]; then
-	rm -rf "$dir/meson-private" "$dir/meson-info" "$dir/build.ninja"
-	"$meson" setup "$dir" "$here" "$@" >"$dir.log" 2>&1 || {
+# Says nothing unless it fails.
+quietly()
+{
+	mkdir -p "$(dirname "$dir")"
+	"$@" >"$dir.log" 2>&1 || {
 		cat "$dir.log" >&2
 		echo "spotter: meson could not configure $dir" >&2
 		exit 1
 	}
 	rm -f "$dir.log"
+}
+
+options="CC=${CC:-} $*"
+kept=$dir/meson-private/spotter-options
+if [ -f "$dir/build.ninja" ] && [ "$(cat "$kept" 2>/dev/null)" = "$options" ]; then
+	quietly ninja -C "$dir" build.ninja # again, if a meson.build changed
+else
+	rm -rf "$dir/meson-private" "$dir/meson-info" "$dir/build.ninja"
+	quietly "$meson" setup "$dir" "$here" "$@"
 	printf '%s' "$options" >"$kept"
 fi
 exec ninja -C "$dir" ${NINJA_QUIET---quiet}
