@@ -82,7 +82,8 @@ static void drop_stream(struct stream *s)
 static int open_stream(int fd, struct stream *s)
 {
 	*s = (struct stream){ -1, -1, -1 };
-	if (fcntl(fd, F_GETFD) < 0) /* closed: the job shall find it closed */
+	int flags = fcntl(fd, F_GETFD);
+	if (flags < 0 || (flags & FD_CLOEXEC)) /* closed, for the job: it shall find it so */
 		return -EBADF;
 	int rc = isatty(fd) ? open_terminal(fd, s) : -ENOTTY;
 	if (rc) {
