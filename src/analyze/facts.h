@@ -84,7 +84,8 @@ struct facts_cpu {
 
 struct facts_memory {
 	double peak_rss, peak_pss;
-	double limit; /* of cgroup or rlimit, else the host's memory */
+	double peak_used; /* what counts towards the limit: pages shared by processes once */
+	double limit;     /* of cgroup or rlimit, else the host's memory */
 	bool limit_is_host;
 	double host_total, host_available_min;
 	bool oom_kill;        /* the kernel's counter of kills rose during the run */

@@ -101,6 +101,24 @@ static void load_limit(struct run_facts *f)
 	m->limit_is_host = isnan(limit.min) || limit.min >= m->host_total;
 }
 
+/*
+ * What counts towards the limit. The sum of RSS counts a page once per process that has it: with forked loader workers
+ * many times. PSS does not; and no more can be meant than the cgroup (or the host) had in use.
+ */
+static double peak_used(const struct run_facts *f)
+{
+	const struct facts_memory *m = &f->memory;
+	double processes = facts_over(f->r, f->job, METRIC_SCHED_PROCESSES, f->t0, f->t1 + 1).max;
+	double used = m->peak_rss;
+	if (processes > 1 && m->peak_pss > 0)
+		used = larger(m->peak_pss, facts_number(f->r, "job.max_rss_bytes"));
+	double most = m->limit_is_host ? m->host_total - m->host_available_min
+				       : facts_over(f->r, rec_entity_first(f->r, ENTITY_CGROUP),
+						    METRIC_MEMORY_USED, f->t0, f->t1 + 1)
+						 .max;
+	return most < used ? most : used;
+}
+
 static void load_swap(struct run_facts *f)
 {
 	struct facts_memory *m = &f->memory;
@@ -144,6 +162,7 @@ int facts_load_memory(struct run_facts *f)
 	m->peak_pss = job_max(f, METRIC_MEMORY_PSS);
 	m->oom_kill = oom_kill(f);
 	load_limit(f);
+	m->peak_used = peak_used(f);
 	load_swap(f);
 	load_pressure(f);
 	const struct rec_series_info *rss =

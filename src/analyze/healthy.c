@@ -98,7 +98,7 @@ static void say_healthy(const struct run_facts *f, struct finding *ret)
 	finding_evidence(ret, "waiting for a core, of ready time", c->run_delay_share, "ratio",
 			 "/proc/PID/schedstat");
 	finding_evidence(ret, "cores used", c->cores_training, "cores", "/proc/PID/stat");
-	finding_evidence(ret, "memory peak of its limit", f->memory.peak_rss / f->memory.limit,
+	finding_evidence(ret, "memory peak of its limit", f->memory.peak_used / f->memory.limit,
 			 "ratio", "memory.rss");
 }
 

@@ -16,7 +16,7 @@ static void describe(const struct run_facts *f, struct finding *ret)
 {
 	const struct facts_memory *m = &f->memory;
 	const struct facts_steps *s = &f->steps;
-	double per_min = m->growth.slope * 60, left = m->limit - m->peak_rss;
+	double per_min = m->growth.slope * 60, left = m->limit - m->peak_used;
 	char per_step[64] = "", until[160] = "";
 	if (s->per_s > 0)
 		snprintf(per_step, sizeof(per_step), ", %s per step",

@@ -52,7 +52,8 @@ static void add_memory(struct build *b)
 	const struct facts_memory *m = &f->memory;
 	double rss[CHART_PARTS], per_min = m->growth.slope * 60;
 	struct doc_node *n = doc_section(doc_object(b->root, "memory"), "MEMORY", DOC_LINE);
-	doc_show(doc_number(n, "peak_rss_bytes", m->peak_rss, "bytes"), NULL, "peak");
+	doc_number(n, "peak_rss_bytes", m->peak_rss, "bytes");
+	doc_show(doc_number(n, "peak_used_bytes", m->peak_used, "bytes"), NULL, "peak");
 	doc_glue(doc_number(n, "limit_bytes", m->limit, "bytes"), "of",
 		 m->limit_is_host ? "(the host)" : "allowed");
 	doc_bool(n, "limit_is_host", m->limit_is_host);

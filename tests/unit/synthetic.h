@@ -36,6 +36,8 @@ struct synthetic {
 	int gc_every;
 	double gc_ms;
 	int workers;
+	int processes;         /* 0: one */
+	double pss_mb;         /* 0: not known */
 	int gpu;               /* 1: one GPU; 2: and the job uses it */
 	const char *exit_code; /* NULL: none */
 	const char *signal;    /* NULL: none */
@@ -68,6 +70,7 @@ enum {
 	SYN_DELAY,
 	SYN_ALLOWED,
 	SYN_RSS,
+	SYN_PSS,
 	SYN_LIMIT,
 	SYN_READ,
 	SYN_WRITTEN,
@@ -111,31 +114,19 @@ static inline void syn_ticks(struct rec_writer *w, const struct synthetic *s, ui
 			     uint32_t job, uint32_t gpu)
 {
 	static const enum metric_id ids[SYN__COUNT] = {
-		METRIC_CPU_USER,
-		METRIC_CPU_SYSTEM,
-		METRIC_CPU_RUN_DELAY,
-		METRIC_CPU_ALLOWED,
-		METRIC_MEMORY_RSS,
-		METRIC_MEMORY_LIMIT,
-		METRIC_IO_READ,
-		METRIC_IO_WRITTEN,
-		METRIC_IO_DISK_READ,
-		METRIC_IO_DISK_WRITTEN,
-		METRIC_SCHED_THREADS,
-		METRIC_SCHED_PROCESSES,
-		METRIC_MEMORY_FAULTS_MAJOR,
-		METRIC_CPU_USER,
-		METRIC_CPU_SYSTEM,
-		METRIC_CPU_IDLE,
-		METRIC_CPU_IOWAIT,
-		METRIC_CPU_COUNT,
-		METRIC_SCHED_RUNNABLE,
-		METRIC_MEMORY_TOTAL,
-		METRIC_MEMORY_AVAILABLE,
-		METRIC_SWAP_IN,
-		METRIC_SWAP_OUT,
-		METRIC_PRESSURE_IO_SOME,
-		METRIC_PRESSURE_MEMORY_SOME,
+		METRIC_CPU_USER,         METRIC_CPU_SYSTEM,
+		METRIC_CPU_RUN_DELAY,    METRIC_CPU_ALLOWED,
+		METRIC_MEMORY_RSS,       METRIC_MEMORY_PSS,
+		METRIC_MEMORY_LIMIT,     METRIC_IO_READ,
+		METRIC_IO_WRITTEN,       METRIC_IO_DISK_READ,
+		METRIC_IO_DISK_WRITTEN,  METRIC_SCHED_THREADS,
+		METRIC_SCHED_PROCESSES,  METRIC_MEMORY_FAULTS_MAJOR,
+		METRIC_CPU_USER,         METRIC_CPU_SYSTEM,
+		METRIC_CPU_IDLE,         METRIC_CPU_IOWAIT,
+		METRIC_CPU_COUNT,        METRIC_SCHED_RUNNABLE,
+		METRIC_MEMORY_TOTAL,     METRIC_MEMORY_AVAILABLE,
+		METRIC_SWAP_IN,          METRIC_SWAP_OUT,
+		METRIC_PRESSURE_IO_SOME, METRIC_PRESSURE_MEMORY_SOME,
 	};
 	static const enum metric_id gpu_ids[] = { METRIC_GPU_UTILIZATION, METRIC_MEMORY_USED,
 						  METRIC_MEMORY_TOTAL, METRIC_GPU_PROCESSES,
@@ -143,7 +134,8 @@ static inline void syn_ticks(struct rec_writer *w, const struct synthetic *s, ui
 	uint32_t series[SYN__COUNT], gpu_series[5];
 	for (int i = 0; i < SYN__COUNT; i++) {
 		series[i] = UINT32_MAX;
-		if ((i < SYN_JOB && s->no_job_metrics) || (i == SYN_LIMIT && !s->limit_mb))
+		if ((i < SYN_JOB && s->no_job_metrics) || (i == SYN_LIMIT && !s->limit_mb) ||
+		    (i == SYN_PSS && !s->pss_mb))
 			continue;
 		assert_int_equal(
 			rec_series(w, i < SYN_JOB ? job : host, ids[i], "synthetic", &series[i]),
@@ -166,7 +158,8 @@ static inline void syn_ticks(struct rec_writer *w, const struct synthetic *s, ui
 			[SYN_DISK_READ] = t * s->disk_read_mb_s * 1e6,
 			[SYN_FAULTS] = t * s->faults_s,
 			[SYN_THREADS] = 4,
-			[SYN_PROCESSES] = 1,
+			[SYN_PROCESSES] = s->processes ? s->processes : 1,
+			[SYN_PSS] = s->pss_mb * 1e6,
 			[SYN_H_USER] = t * (s->cores + s->others) * 0.9e9,
 			[SYN_H_SYSTEM] = t * (s->cores + s->others) * 0.1e9,
 			[SYN_H_IDLE] = t * 0.5e9,

@@ -191,6 +191,22 @@ static void memory_near_limit(void **state)
 	expect_first(&s, "memory-near-limit", SEVERITY_LIMIT);
 }
 
+/* Forked workers share their pages: the sum of RSS passes the limit, what counts does not. */
+static void shared_pages_count_once(void **state)
+{
+	struct synthetic s = synthetic_healthy();
+	struct result res;
+	(void)state;
+	s.processes = 9;
+	s.limit_mb = 390;
+	s.pss_mb = 100;
+	analyse(&s, &res);
+	assert_true(near(res.f.memory.peak_rss, 400.4e6, 1e-6));
+	assert_true(near(res.f.memory.peak_used, 100e6, 1e-6));
+	assert_string_equal(res.all.v[0].id, "healthy");
+	done(&res);
+}
+
 /* A leak that has nearly filled what is allowed: the leak is the cause. */
 static void leak_explains_near_limit(void **state)
 {
@@ -392,6 +408,7 @@ int main(void)
 		cmocka_unit_test(memory_growing),
 		cmocka_unit_test(leak_before_a_few_slow_steps),
 		cmocka_unit_test(memory_near_limit),
+		cmocka_unit_test(shared_pages_count_once),
 		cmocka_unit_test(leak_explains_near_limit),
 		cmocka_unit_test(swapping),
 		cmocka_unit_test(io_bound),
