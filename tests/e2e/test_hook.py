@@ -497,6 +497,34 @@ def test_checkpoints(job):
     assert len(saves) == 5 and saves[3].bytes > 0 and all(s.dur > 0 for s in saves)
 
 
+def test_safetensors(job):
+    out = job.run('''
+    try:
+        from safetensors.torch import save_file
+    except ImportError:
+        print('none'); sys.exit()
+    save_file({'w': torch.ones(100)}, 'w.safetensors')
+    ''')
+    if out == 'none\n':
+        pytest.skip('safetensors is not installed')
+    (save,) = job.ring().of('checkpoint')
+    assert save.bytes == os.path.getsize(job.cwd / 'w.safetensors')
+
+
+def test_distributed_checkpoints(job):
+    out = job.run('''
+    try:
+        import torch.distributed.checkpoint as dcp
+        from torch.distributed.checkpoint import save
+    except ImportError:
+        print('none'); sys.exit()
+    save({'w': torch.ones(100)}, checkpoint_id='folder')
+    ''', torch_talks=True)
+    if out == 'none\n':
+        pytest.skip('this PyTorch has no torch.distributed.checkpoint.save')
+    assert len(job.ring().of('checkpoint')) == 1
+
+
 def test_collector_pauses(job):
     job.run('''
     import gc
