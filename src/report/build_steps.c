@@ -103,7 +103,7 @@ static void add_input_wait(struct build *b)
 static void add_evaluation(struct build *b)
 {
 	const struct facts_steps *s = &b->f->steps;
-	struct doc_node *n = doc_section(doc_object(b->root, "evaluation"), "EVALUATION", DOC_LINE);
+	struct doc_node *n = doc_section(doc_object(b->root, "evaluation"), "EVAL", DOC_LINE);
 	doc_show(doc_number(n, "steps", s->eval_n ? (double)s->eval_n : NAN, "count"), NULL,
 		 "steps");
 	doc_show(doc_number(n, "p50_ms", MS(s->eval_p50_s), "ms"), "p50", NULL);
