@@ -43,7 +43,9 @@ static const struct {
 	[CATALOGUE_CHANGE] = { "SELECT id,what,row FROM change WHERE id>?1 ORDER BY id",
 			       change_row },
 	[CATALOGUE_BATCH] = { "SELECT id,t0,t1,n FROM batch WHERE id>?1 ORDER BY id", batch_row },
-	[CATALOGUE_TAIL] = { "SELECT id,data FROM tail WHERE id>?1 ORDER BY id", tail_row },
+	[CATALOGUE_TAIL] = { "SELECT id,data FROM tail WHERE id>?1 AND batch="
+			     "(SELECT coalesce(max(id),0)+1 FROM batch) ORDER BY id",
+			     tail_row },
 };
 
 int reader_grow(void *array, size_t size)
@@ -318,6 +320,7 @@ static int batch_row(struct rec_reader *r, sqlite3_stmt *st)
 	for (size_t i = 0; i < r->series.n; i++)
 		r->series.at[i].tail.n = 0;
 	r->tail_times.n = 0;
+	r->cursor[CATALOGUE_TAIL] = -1;
 	if (b.id < 1 || b.id > INT32_MAX || t0 < 0 || t1 < t0 || (uint64_t)t0 < before || n < 1 ||
 	    n > CODEC_MAX)
 		return damaged(r);

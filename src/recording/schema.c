@@ -13,7 +13,7 @@ const char db_schema[] =
 "CREATE TABLE series(id INTEGER PRIMARY KEY, entity INT, metric INT, source TEXT, batch0 INT, batch1 INT);"
 "CREATE TABLE batch(id INTEGER PRIMARY KEY, t0 INT, t1 INT, n INT, times BLOB);"
 "CREATE TABLE chunk(id INTEGER PRIMARY KEY, n INT, t0 INT, t1 INT, min, max, sum, first, last, data BLOB);"
-"CREATE TABLE tail(id INTEGER PRIMARY KEY, data BLOB);"
+"CREATE TABLE tail(id INTEGER PRIMARY KEY, batch INT, data BLOB);"
 "CREATE TABLE gap(id INTEGER PRIMARY KEY, series INT, t0 INT, t1 INT, reason TEXT);"
 "CREATE TABLE track(id INTEGER PRIMARY KEY, entity INT, name TEXT, columns TEXT);"
 "CREATE TABLE event(id INTEGER PRIMARY KEY, track INT, n INT, t0 INT, t1 INT, data BLOB);"

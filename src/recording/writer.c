@@ -35,16 +35,21 @@ enum flush { FLUSH_TAIL, FLUSH_BATCH, FLUSH_FINAL };
 
 /* ------------------------------------------------------------------------------------------ flushing */
 
+/*
+ * Rows of the tail are written over those of the batch before: a flush that changes one page of the file instead
+ * of taking one from the free list and giving it back later. Which batch a row belongs to stands in it.
+ */
 static int write_tail(struct rec_writer *w)
 {
 	buf_clear(&w->scratch);
-	int rc = db_prepare(w->db, "INSERT INTO tail VALUES(?1,?2)", &w->st[ST_TAIL]);
+	int rc = db_prepare(w->db, "INSERT OR REPLACE INTO tail VALUES(?1,?2,?3)", &w->st[ST_TAIL]);
 	if (rc != SQLITE_OK)
 		return rc;
 	if (tail_encode(&w->tail, &w->codec, &w->log, w->in_tail, &w->scratch))
 		return SQLITE_NOMEM;
 	sqlite3_bind_int64(w->st[ST_TAIL], 1, w->tail_id);
-	sqlite3_bind_blob(w->st[ST_TAIL], 2, w->scratch.data, (int)w->scratch.len, SQLITE_STATIC);
+	sqlite3_bind_int64(w->st[ST_TAIL], 2, w->batch_id);
+	sqlite3_bind_blob(w->st[ST_TAIL], 3, w->scratch.data, (int)w->scratch.len, SQLITE_STATIC);
 	return db_run(w->st[ST_TAIL]);
 }
 
@@ -62,6 +67,8 @@ static int write_all(struct rec_writer *w, bool batch, bool final)
 	int rc = begin(w);
 	if (rc == SQLITE_OK && w->log.n)
 		rc = batch ? batch_write(w) : w->in_tail < w->log.n ? write_tail(w) : SQLITE_OK;
+	if (rc == SQLITE_OK && final)
+		rc = db_exec(w->db, "DELETE FROM tail");
 	if (rc == SQLITE_OK)
 		rc = events_write(w, final);
 	if (rc == SQLITE_OK)
@@ -81,6 +88,7 @@ static void committed(struct rec_writer *w, bool batch)
 	if (batch) {
 		w->batch_id += w->log.n > 0;
 		w->in_tail = 0;
+		w->tail_id = 1;
 		ticks_clear(&w->log);
 		tail_state_reset(&w->tail);
 	} else if (w->in_tail < w->log.n) {

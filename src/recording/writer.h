@@ -66,17 +66,7 @@ struct writer_track {
 };
 
 /* Statements that are not ops. */
-enum {
-	ST_BEGIN,
-	ST_COMMIT,
-	ST_TAIL,
-	ST_TAIL_CLEAR,
-	ST_BATCH,
-	ST_CHUNK,
-	ST_EVENT,
-	ST_EVENT_DEL,
-	ST__COUNT
-};
+enum { ST_BEGIN, ST_COMMIT, ST_TAIL, ST_BATCH, ST_CHUNK, ST_EVENT, ST_EVENT_DEL, ST__COUNT };
 
 struct rec_writer {
 	sqlite3 *db;
@@ -130,7 +120,7 @@ int op_add_change(struct rec_writer *w, const char *what, int64_t row);
 void ops_clear(struct rec_writer *w);
 int op_add_clock(struct rec_writer *w);
 
-/* writer_batch.c: the ticks held become one batch row and a chunk per series; the tail is cleared. */
+/* writer_batch.c: the ticks held become one batch row and a chunk per series. */
 int batch_write(struct rec_writer *w);
 
 /* writer_events.c */

@@ -293,10 +293,6 @@ int batch_write(struct rec_writer *w)
 		rc = write_chunks(w, &c);
 	if (rc == SQLITE_OK)
 		rc = resume_series(w, &c);
-	if (rc == SQLITE_OK)
-		rc = db_prepare(w->db, "DELETE FROM tail", &w->st[ST_TAIL_CLEAR]);
-	if (rc == SQLITE_OK)
-		rc = db_run(w->st[ST_TAIL_CLEAR]);
 	columns_free(&c);
 	return rc;
 }

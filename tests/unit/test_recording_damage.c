@@ -393,8 +393,8 @@ static void test_hostile_schemas(void **state)
 		"UPDATE run SET value=NULL",
 		"INSERT INTO run VALUES('recorder_pid','-1'),('recorder_start','x') ON CONFLICT DO "
 		"NOTHING",
-		"INSERT INTO tail VALUES(1000,zeroblob(100000))",
-		"INSERT INTO tail VALUES(1001,NULL)",
+		"INSERT INTO tail SELECT 1000,max(id)+1,zeroblob(100000) FROM batch",
+		"INSERT INTO tail SELECT 1001,max(id)+1,NULL FROM batch",
 		"INSERT INTO change VALUES(500,'entity',1),(501,NULL,NULL),(502,'gap',-1)",
 		"CREATE TABLE new(id); ALTER TABLE chunk ADD COLUMN later INT",
 	};
