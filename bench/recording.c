@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <sqlite3.h>
@@ -332,23 +333,35 @@ static void peer(const char *folder, const struct peer *p, const struct load *l,
 	show(p->name, &r);
 }
 
+static int run(const char *folder, const struct load *l)
+{
+	enum metric_id metric[SERIES];
+	struct result r;
+	int64_t *v = make_values(l, metric);
+	uint64_t *t = make_times(l);
+	if (!v || !t)
+		die("out of memory");
+	record(folder, l, metric, v, t, &r);
+	for (size_t k = 0; k < sizeof(peers) / sizeof(*peers); k++)
+		peer(folder, &peers[k], l, v, t);
+	free(v);
+	free(t);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *folder = argc > 1 ? argv[1] : "/tmp";
 	printf("CPU time per sample appended (begin, puts, end, flushes, close) and bytes at "
 	       "rest\n");
 	for (size_t i = 0; i < sizeof(loads) / sizeof(*loads); i++) {
-		enum metric_id metric[SERIES];
-		struct result r;
-		int64_t *v = make_values(&loads[i], metric);
-		uint64_t *t = make_times(&loads[i]);
-		if (!v || !t)
-			die("out of memory");
-		record(folder, &loads[i], metric, v, t, &r);
-		for (size_t k = 0; k < sizeof(peers) / sizeof(*peers); k++)
-			peer(folder, &peers[k], &loads[i], v, t);
-		free(v);
-		free(t);
+		int status;
+		fflush(stdout);
+		pid_t pid = fork(); /* each in a process of its own, for its memory */
+		if (!pid)
+			exit(run(folder, &loads[i]));
+		if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+			die("a load failed");
 	}
 	return 0;
 }
