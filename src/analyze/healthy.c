@@ -9,15 +9,13 @@
 #include "analyze/analysis.h"
 #include "analyze/thresholds.h"
 
+/* What others do on the host is said before, but is not the run's fault. */
 static bool anything_wrong(const struct findings *so_far)
 {
-	for (size_t i = 0; i < so_far->n; i++) {
-		const struct finding *f = &so_far->v[i];
-		/* What others do on the host is not the run's fault unless it halves its speed. */
-		bool others = !strcmp(f->id, "host-contended");
-		if (f->severity >= (others ? SEVERITY_LIMIT : SEVERITY_WARNING))
+	for (size_t i = 0; i < so_far->n; i++)
+		if (so_far->v[i].severity >= SEVERITY_WARNING &&
+		    strcmp(so_far->v[i].id, "host-contended"))
 			return true;
-	}
 	return false;
 }
 
@@ -75,7 +73,8 @@ static void say_too_little(const struct run_facts *f, const char *why, struct fi
 	finding_evidence(ret, "samples of the job while training", f->ticks, "count", "recorder");
 }
 
-static void say_healthy(const struct run_facts *f, struct finding *ret)
+static void say_healthy(const struct run_facts *f, const struct findings *so_far,
+			struct finding *ret)
 {
 	const struct facts_cpu *c = &f->cpu;
 	double wait = f->steps.wait_share;
@@ -88,7 +87,9 @@ static void say_healthy(const struct run_facts *f, struct finding *ret)
 			 say(c->cores_training, "cores").s, say(c->cores_allowed, "cores").s);
 	ret->severity = SEVERITY_OK;
 	ret->confidence = isnan(wait) ? CONFIDENCE_LIKELY : CONFIDENCE_SURE;
-	finding_title(ret, "nothing: the run is healthy");
+	finding_title(ret, findings_get(so_far, "host-contended")
+				   ? "nothing in the run itself: it is healthy"
+				   : "nothing: the run is healthy");
 	finding_text(ret, "Steps are even and spend their time computing.%s%s.", input,
 		     *input || *cores ? cores : " Nothing else was found");
 	const char *source = rec_get(f->r, "steps_source");
@@ -111,7 +112,7 @@ static bool find(const struct run_facts *f, const struct findings *so_far, struc
 	if (*why)
 		say_too_little(f, why, ret);
 	else
-		say_healthy(f, ret);
+		say_healthy(f, so_far, ret);
 	return true;
 }
 

@@ -148,7 +148,11 @@ static void host_contended(void **state)
 	s.cores = 0.9;
 	s.delay = 1.1;
 	s.others = 1.1;
-	expect_first(&s, "host-contended", SEVERITY_LIMIT);
+	analyse(&s, &res);
+	assert_string_equal(res.all.v[0].id, "host-contended");
+	assert_int_equal(res.all.v[0].severity, SEVERITY_LIMIT);
+	assert_string_equal(res.all.v[1].id, "healthy");
+	done(&res);
 }
 
 static void memory_growing(void **state)
