@@ -34,7 +34,8 @@ static const struct rule rules[] = {
 	/* data loads late because nobody gets a core */
 	{ "cpu-oversubscribed", "input-bound", 1 },
 	{ "cpu-oversubscribed", "uneven-steps", 0.5 },
-	{ "host-contended", "uneven-steps", 0.5 },
+	/* taking turns makes outliers, but not of more than about half of what it costs */
+	{ "host-contended", "uneven-steps", 2 },
 	/* late input is what makes steps uneven */
 	{ "input-bound", "uneven-steps", 1 },
 	{ "gc-pauses", "uneven-steps", 1 },
