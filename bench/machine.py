@@ -80,6 +80,7 @@ def lines(*tools):
         "gpu": gpus(),
         "kernel": f"{platform.system()} {platform.release()}",
         "system": first("/etc/os-release", r'^PRETTY_NAME="?([^"\n]*)'),
+        "load": f"{os.getloadavg()[0]:.1f} before the first run",
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
         "python": torch_version(),
     }
