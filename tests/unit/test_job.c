@@ -211,6 +211,10 @@ static void ignored_children_stay_as_last_seen(void)
 
 static void daemonising(void *arg)
 {
+	int alive[2];
+	char nothing;
+	if (pipe(alive))
+		return;
 	if (!fork()) {
 		setsid();
 		if (!fork()) {
@@ -221,8 +225,10 @@ static void daemonising(void *arg)
 		}
 		_exit(0);
 	}
+	close(alive[1]);
 	wait(NULL);
-	usleep(300000);
+	if (read(alive[0], &nothing, 1) == 0) /* the daemon has ended, or is about to */
+		usleep(100000);
 }
 
 static void daemons_belong_to_the_job(void)
