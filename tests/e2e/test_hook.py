@@ -591,6 +591,7 @@ def test_ranks(job):
     out = job.run('''
     import torch.distributed as dist
     import torch.multiprocessing as mp
+    os.environ['GLOO_SOCKET_IFNAME'] = 'lo'  # a host whose name does not resolve is warned about
     def rank(r, size):
         dist.init_process_group('gloo', init_method='file://' + os.path.abspath('store'), rank=r, world_size=size)
         torch.manual_seed(r)

@@ -124,7 +124,7 @@ def test_within_limits_memory_and_cleans_up(root):
     """The command sees the limit and its swap; neither is there afterwards, also if the command was killed."""
     within = root / 'workloads/bottlenecks/within'
     script = 'import limits; m = limits.Memory(); print(m.limit, 0 < m.used() < m.limit, flush=True); ' \
-             'print(open("/proc/swaps").read().count("within-")); import os; os.kill(os.getpid(), 9)'
+             'print(open("/proc/swaps").read().count("within-"), flush=True); import os; os.kill(os.getpid(), 9)'
     out = subprocess.run([within, '--memory', '300M', '--swap', '16M', '--', sys.executable, '-c', script],
                          cwd=root / 'workloads/bottlenecks', capture_output=True, text=True, check=False)
     if out.returncode == SKIP:
