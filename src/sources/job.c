@@ -54,6 +54,7 @@ static void job_close(void *state)
 	for (size_t i = 0; t && i < t->n; i++)
 		free(t->list[i]->owner);
 	tasks_close(j->tasks);
+	free(j->puts);
 	free(j);
 }
 
@@ -90,12 +91,12 @@ static void say_reader(struct job *j)
 	rec_set(j->env.w, "task_reader", j->said_reader->name);
 }
 
+/* New ones stand at the end of the list. */
 static void adopt_new(struct job *j)
 {
 	struct task_table *t = j->tasks->table;
-	for (size_t i = 0; i < t->n; i++)
-		if (!t->list[i]->owner)
-			t->list[i]->owner = calloc(1, sizeof(struct job_process));
+	for (size_t i = t->n; i-- > 0 && !t->list[i]->owner;)
+		t->list[i]->owner = calloc(1, sizeof(struct job_process));
 }
 
 /* For tasks_sweep: those whose account is closed, and those that never had one. */
@@ -115,7 +116,7 @@ static bool is_settled(struct task *task, void *arg)
 static void end_vanished(struct job *j, uint64_t t_ns)
 {
 	struct task_table *t = j->tasks->table;
-	for (size_t i = 0; i < t->n; i++)
+	for (size_t i = 0; t->ngone && i < t->n; i++)
 		if (t->list[i]->gone && t->list[i]->owner)
 			job_record_end(j, t->list[i], t_ns);
 }
@@ -157,7 +158,7 @@ static void reaped_unknown(struct job *j, pid_t pid, const struct rusage *ru)
 	task->owner = &p;
 	if (pid == j->env.job_pid) {
 		uint64_t now = clock_mono_ns();
-		job_record_process(j, task, now);
+		job_record_changed(j, task, now);
 		job_record_end(j, task, now);
 	} else {
 		j->processes++;

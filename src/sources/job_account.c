@@ -46,16 +46,34 @@ static void tell_lost(struct job *j, struct task *parent)
 		"last seen, and not at all for children that live less than a tick");
 }
 
+/* Keep what it has of dead children's page faults, now and at the two ticks before. */
+static void note_faults(const struct job *j, struct task *task)
+{
+	struct job_process *p = task->owner;
+	uint32_t pass = j->tasks->table->pass;
+	int64_t now = task->reaped[TASK_MINOR_FAULTS];
+	uint32_t ticks = p->noted ? pass - p->noted : 0;
+	if (p->noted && !ticks)
+		return;
+	if (!p->noted)
+		p->faults[0] = now;
+	p->faults[2] = ticks == 1 ? p->faults[1] : p->faults[0];
+	p->faults[1] = p->faults[0];
+	p->faults[0] = now;
+	p->noted = pass;
+}
+
 /*
  * Did the parent wait for this child? Then the child's page faults, of which every process has some, were
  * added to the parent's count of its children's since the tick at which it was last seen.
  */
-static bool was_waited_for(const struct task *child, const struct task *parent)
+static bool was_waited_for(const struct job *j, const struct task *child, struct task *parent)
 {
 	struct job_process *p = parent->owner;
 	int64_t faults = job_total_of(child, TASK_MINOR_FAULTS);
 	if (parent->gone)
 		return !parent->autoreap;
+	note_faults(j, parent);
 	if (p->claimed_faults < p->faults[2])
 		p->claimed_faults = p->faults[2];
 	if (p->faults[0] - p->claimed_faults < faults)
@@ -63,6 +81,47 @@ static bool was_waited_for(const struct task *child, const struct task *parent)
 	p->claimed_faults += faults;
 	return true;
 }
+
+/* ---------------------------------------------------------------------------------------- the sums */
+
+static void uncount(struct job *j, struct job_process *p)
+{
+	if (!p->counts)
+		return;
+	for (int i = 0; i < TASK_COUNTERS; i++)
+		j->live[i] -= p->counted[i];
+	j->rss -= p->rss;
+	j->swapped -= p->swapped;
+	j->nthreads -= p->nthreads;
+	j->nprocesses--;
+	j->ndenied -= p->denied;
+	p->counts = false;
+}
+
+static void count(struct job *j, struct task *task)
+{
+	struct job_process *p = task->owner;
+	uncount(j, p);
+	for (int i = 0; i < TASK_COUNTERS; i++)
+		j->live[i] += p->counted[i] = job_total_of(task, i);
+	j->rss += p->rss = task->rss;
+	j->swapped += p->swapped = task->swapped;
+	j->nthreads += p->nthreads = task->nthreads;
+	j->nprocesses++;
+	j->ndenied += p->denied = task->denied;
+	j->have |= task->have;
+	p->counts = true;
+	if (j->max_rss < task->peak_rss)
+		j->max_rss = task->peak_rss;
+}
+
+void job_account_leaves(struct job *j, struct task *task)
+{
+	if (task->owner)
+		uncount(j, task->owner);
+}
+
+/* ----------------------------------------------------------------------------- closing accounts */
 
 /* Close the account of a child that vanished at the tick before. */
 static void settle(struct job *j, struct task *child)
@@ -80,7 +139,7 @@ static void settle(struct job *j, struct task *child)
 		return;
 	}
 	struct job_process *p = parent->owner;
-	bool waited = was_waited_for(child, parent);
+	bool waited = was_waited_for(j, child, parent);
 	for (int i = 0; i < TASK_COUNTERS; i++) {
 		if (!waited)
 			p->lost[i] += job_total_of(child, i);
@@ -89,6 +148,8 @@ static void settle(struct job *j, struct task *child)
 	}
 	if (!waited)
 		tell_lost(j, parent);
+	if (p->counts)
+		count(j, parent);
 }
 
 static int64_t ru_ns(struct timeval t)
@@ -114,8 +175,10 @@ void job_account_reaped(struct job *j, struct task *task, const struct rusage *r
 	};
 	for (int i = 0; i < TASK_COUNTERS; i++)
 		j->dead[i] += closed[i] + (p ? p->lost[i] : 0);
-	if (p)
+	if (p) {
 		p->fate = JOB_SETTLED;
+		uncount(j, p);
+	}
 	if (j->max_rss < (int64_t)ru->ru_maxrss * 1024)
 		j->max_rss = (int64_t)ru->ru_maxrss * 1024;
 }
@@ -123,7 +186,7 @@ void job_account_reaped(struct job *j, struct task *task, const struct rusage *r
 /* ------------------------------------------------------------------------------------- every tick */
 
 /* Those that were settled will be freed: nobody may point at them. */
-static void drop_parents(struct task *task)
+static void drop_parent(struct job *j, struct task *task)
 {
 	struct job_process *p = task->owner;
 	if (!p->parent || job_process(p->parent)->fate != JOB_SETTLED)
@@ -147,54 +210,43 @@ static void find_parent(const struct job *j, struct task *task)
 	}
 }
 
-static void note_faults(struct task *task)
-{
-	struct job_process *p = task->owner;
-	int64_t now = task->reaped[TASK_MINOR_FAULTS];
-	p->faults[2] = p->noted ? p->faults[1] : now;
-	p->faults[1] = p->noted ? p->faults[0] : now;
-	p->faults[0] = now;
-	p->noted = true;
-}
-
-static void add_up(struct job *j)
+/* Somebody ended now or at the last tick: look at all. Children stand behind their parents: theirs first. */
+static void close_accounts(struct job *j)
 {
 	struct task_table *t = j->tasks->table;
-	for (int i = 0; i < TASK_COUNTERS; i++)
-		j->total[i] = j->dead[i];
-	for (size_t k = 0; k < t->n; k++) {
-		const struct task *task = t->list[k];
-		if (!task->owner || !task->job || job_process(task)->fate != JOB_LIVES)
+	j->nvanished = 0;
+	for (size_t k = t->n; k-- > 0;) {
+		struct task *task = t->list[k];
+		if (!task->job || !task->owner)
 			continue;
-		for (int i = 0; i < TASK_COUNTERS; i++)
-			j->total[i] += job_total_of(task, i);
-		if (j->max_rss < task->peak_rss)
-			j->max_rss = task->peak_rss;
+		if (job_process(task)->fate == JOB_VANISHED) {
+			settle(j, task);
+		} else if (task->gone && job_process(task)->fate == JOB_LIVES) {
+			job_process(task)->fate = JOB_VANISHED;
+			uncount(j, task->owner);
+			j->nvanished++;
+		}
 	}
+	for (size_t k = 0; k < t->n; k++)
+		if (t->list[k]->job && t->list[k]->owner)
+			drop_parent(j, t->list[k]);
 }
 
 void job_account(struct job *j)
 {
 	struct task_table *t = j->tasks->table;
-	for (size_t k = 0; k < t->n; k++)
-		if (t->list[k]->job && t->list[k]->owner && !t->list[k]->gone)
-			note_faults(t->list[k]);
-	/* Children stand behind their parents: theirs first. */
-	for (size_t k = t->n; k-- > 0;) {
-		struct task *task = t->list[k];
-		if (!task->job || !task->owner)
+	j->behind = 0;
+	for (size_t k = 0; k < t->nchanged; k++) {
+		struct task *task = t->changed[k];
+		if (!task->job || !task->owner || task->gone)
 			continue;
-		if (job_process(task)->fate == JOB_VANISHED)
-			settle(j, task);
-		else if (task->gone && job_process(task)->fate == JOB_LIVES)
-			job_process(task)->fate = JOB_VANISHED;
+		note_faults(j, task);
+		find_parent(j, task);
+		count(j, task);
+		j->behind |= task->have & ~task->fresh;
 	}
-	for (size_t k = 0; k < t->n; k++) {
-		if (!t->list[k]->job || !t->list[k]->owner)
-			continue;
-		drop_parents(t->list[k]);
-		if (!t->list[k]->gone)
-			find_parent(j, t->list[k]);
-	}
-	add_up(j);
+	if (t->ngone || j->nvanished)
+		close_accounts(j);
+	for (int i = 0; i < TASK_COUNTERS; i++)
+		j->total[i] = j->dead[i] + j->live[i];
 }

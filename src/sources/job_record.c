@@ -39,8 +39,6 @@ static const struct {
 	[JOB_PROCESSES] = { METRIC_SCHED_PROCESSES, 0, false },
 };
 
-_Static_assert(JOB_SUMS <= JOB_SERIES, "a process has room for all of its series");
-
 static const char *source_name(const struct job *j)
 {
 	return j->tasks->reader == &task_reader_bpf ? "BPF task iterator" : "/proc/PID";
@@ -80,7 +78,77 @@ static void describe(const struct job *j, const struct task *task, uint32_t enti
 	attrs_store(&attrs, j->env.w, entity);
 }
 
-void job_record_process(struct job *j, struct task *task, uint64_t t_ns)
+/* -------------------------------------------------------------------------- what is put of each */
+
+/* Leave no holes: all processes get their places anew. */
+static void close_holes(struct job *j)
+{
+	struct task_table *t = j->tasks->table;
+	struct job_put *puts = malloc((j->nputs - j->nholes + 1) * sizeof(*puts));
+	size_t n = 0;
+	if (!puts)
+		return;
+	for (size_t i = 0; i < t->n; i++) {
+		struct job_process *p = t->list[i]->owner;
+		if (!p || !p->entity)
+			continue;
+		memcpy(puts + n, j->puts + p->puts, p->nputs * sizeof(*puts));
+		p->puts = n;
+		n += p->nputs;
+	}
+	free(j->puts);
+	j->puts = puts;
+	j->nputs = n;
+	j->cap_puts = n;
+	j->nholes = 0;
+}
+
+static struct job_put *new_puts(struct job *j, size_t n)
+{
+	if (j->nputs + n > j->cap_puts) {
+		size_t cap = (j->nputs + n) * 2;
+		struct job_put *puts = realloc(j->puts, cap * sizeof(*puts));
+		if (!puts)
+			return NULL;
+		j->puts = puts;
+		j->cap_puts = cap;
+	}
+	j->nputs += n;
+	return &j->puts[j->nputs - n];
+}
+
+/* Has this process a series for this row? */
+static bool has_row(const struct task *task, int row)
+{
+	unsigned bit = rows[row].bit;
+	if ((!task->job && !rows[row].everybody) || row == JOB_PSS || row == JOB_PROCESSES)
+		return false;
+	if (task->kernel && bit & (TASK_HAS_RSS | TASK_HAS_SWAPPED))
+		return false;
+	return !bit || (task->have | task->denied) & bit;
+}
+
+static void make_series_of(struct job *j, struct task *task)
+{
+	struct job_process *p = task->owner;
+	unsigned n = 0;
+	for (int i = 0; i < JOB_SUMS; i++)
+		n += has_row(task, i);
+	struct job_put *put = new_puts(j, n);
+	if (!put)
+		return;
+	p->puts = (size_t)(put - j->puts);
+	p->nputs = n;
+	for (int i = 0; i < JOB_SUMS; i++) {
+		if (!has_row(task, i))
+			continue;
+		*put = (struct job_put){ .series = SERIES_NONE, .row = (uint16_t)i };
+		rec_series(j->env.w, p->entity, rows[i].metric, source_name(j), &put->series);
+		put++;
+	}
+}
+
+static void make_entity(struct job *j, struct task *task, uint64_t t_ns)
 {
 	struct job_process *p = task->owner;
 	uint64_t start = task->start * TASK_TICK_NS;
@@ -89,45 +157,12 @@ void job_record_process(struct job *j, struct task *task, uint64_t t_ns)
 		       task->pid, start < t_ns ? start : t_ns, &p->entity))
 		return;
 	describe(j, task, p->entity);
-	series_none(p->series, JOB_SERIES);
-	for (int i = 0; i < JOB_SUMS; i++) {
-		unsigned bit = rows[i].bit;
-		if ((!task->job && !rows[i].everybody) || i == JOB_PSS || i == JOB_PROCESSES ||
-		    (task->kernel && (bit & (TASK_HAS_RSS | TASK_HAS_SWAPPED))) ||
-		    (bit && !((task->have | task->denied) & bit)))
-			continue;
-		rec_series(j->env.w, p->entity, rows[i].metric, source_name(j), &p->series[i]);
-	}
+	make_series_of(j, task);
 	if (task->job) {
 		j->processes++;
 		map_put(&j->env.jobset->pids, (uint64_t)task->pid, p->entity);
 	}
 }
-
-void job_record_end(struct job *j, struct task *task, uint64_t t_ns)
-{
-	struct job_process *p = task->owner;
-	uint64_t entity;
-	if (!p->entity)
-		return;
-	for (size_t i = 0; i < task->nlisted; i++) {
-		if (task->threads[i].entity)
-			rec_entity_end(j->env.w, task->threads[i].entity, t_ns);
-		if (task->threads[i].entity)
-			series_end(j->env.w, task->threads[i].series, 3);
-		task->threads[i].entity = 0;
-	}
-	series_end(j->env.w, p->series, JOB_SERIES);
-	if (p->has_pss_series)
-		rec_series_end(j->env.w, p->pss_series);
-	p->has_pss_series = false;
-	rec_entity_end(j->env.w, p->entity, t_ns);
-	if (map_get(&j->env.jobset->pids, (uint64_t)task->pid, &entity) && entity == p->entity)
-		map_del(&j->env.jobset->pids, (uint64_t)task->pid);
-	p->entity = 0;
-}
-
-/* ------------------------------------------------------------------------------------- its values */
 
 static int64_t value_of(const struct task *task, int row)
 {
@@ -143,17 +178,75 @@ static int64_t value_of(const struct task *task, int row)
 	}
 }
 
-static void put_process(struct job *j, struct task *task)
+static void tell_denied(struct job *j, const struct task *task)
+{
+	if (j->told_denied || !task->job || !(task->denied & TASK_HAS_IO))
+		return;
+	j->told_denied = true;
+	job_notice(j, task, "gap",
+		   "belongs to another user: its I/O cannot be read (no permission) and is missing "
+		   "from "
+		   "the job's");
+}
+
+void job_record_changed(struct job *j, struct task *task, uint64_t t_ns)
 {
 	struct job_process *p = task->owner;
-	for (int i = 0; i < JOB_SUMS; i++) {
-		unsigned bit = rows[i].bit;
-		if (p->series[i] == SERIES_NONE)
+	if (!p->entity)
+		make_entity(j, task, t_ns);
+	if (task->renamed) {
+		rec_entity_rename(j->env.w, p->entity, task->comm);
+		describe(j, task, p->entity);
+		task->renamed = false;
+	}
+	for (unsigned i = 0; i < p->nputs; i++) {
+		struct job_put *put = &j->puts[p->puts + i];
+		unsigned bit = rows[put->row].bit;
+		put->value = value_of(task, put->row);
+		put->kind = !bit || task->fresh & bit ? JOB_PUT_VALUE
+			    : task->denied & bit      ? JOB_PUT_DENIED
+						      : JOB_PUT_NOTHING;
+	}
+	tell_denied(j, task);
+}
+
+void job_record_end(struct job *j, struct task *task, uint64_t t_ns)
+{
+	struct job_process *p = task->owner;
+	uint64_t entity;
+	if (!p->entity)
+		return;
+	for (size_t i = 0; i < task->nlisted; i++) {
+		struct task_thread *thread = &task->threads[i];
+		if (!thread->entity)
 			continue;
-		if (!bit || task->fresh & bit)
-			rec_put_i64(j->env.w, p->series[i], value_of(task, i));
-		else if (task->denied & bit)
-			rec_gap(j->env.w, p->series[i], "no permission");
+		rec_entity_end(j->env.w, thread->entity, t_ns);
+		series_end(j->env.w, thread->series, 3);
+		thread->entity = 0;
+	}
+	for (unsigned i = 0; i < p->nputs; i++) {
+		rec_series_end(j->env.w, j->puts[p->puts + i].series);
+		j->puts[p->puts + i].kind = JOB_PUT_NOTHING;
+	}
+	j->nholes += p->nputs;
+	p->nputs = 0;
+	if (p->has_pss_series)
+		rec_series_end(j->env.w, p->pss_series);
+	p->has_pss_series = false;
+	rec_entity_end(j->env.w, p->entity, t_ns);
+	if (map_get(&j->env.jobset->pids, (uint64_t)task->pid, &entity) && entity == p->entity)
+		map_del(&j->env.jobset->pids, (uint64_t)task->pid);
+	p->entity = 0;
+}
+
+static void put_all(struct job *j)
+{
+	for (size_t i = 0; i < j->nputs; i++) {
+		const struct job_put *put = &j->puts[i];
+		if (put->kind == JOB_PUT_VALUE)
+			rec_put_i64(j->env.w, put->series, put->value);
+		else if (put->kind == JOB_PUT_DENIED)
+			rec_gap(j->env.w, put->series, "no permission");
 	}
 }
 
@@ -182,13 +275,7 @@ static void put_threads(struct job *j, struct task *task, uint64_t t_ns)
 	task->nended = 0;
 }
 
-static void rename_process(struct job *j, struct task *task)
-{
-	uint32_t entity = job_process(task)->entity;
-	rec_entity_rename(j->env.w, entity, task->comm);
-	describe(j, task, entity);
-	task->renamed = false;
-}
+/* --------------------------------------------------------------------------------- the job's sums */
 
 /*
  * CPU time as recorded: its sum never goes back, and no part does. The kernel may divide the time of a
@@ -208,66 +295,55 @@ static void advance_cpu(struct job *j)
 	j->put[TASK_SYSTEM] = sum - j->put[TASK_USER];
 }
 
-/* The job's counters as recorded never go back: what is between two books shows at the next tick. */
-static void put_job(struct job *j, unsigned fresh, unsigned denied, const int64_t *sum)
+static int64_t sum_of(const struct job *j, int row)
 {
-	advance_cpu(j);
-	for (int i = 0; i < JOB_SUMS; i++) {
-		unsigned bit = rows[i].bit;
-		if (i == JOB_PSS)
-			continue;
-		if (i < TASK_COUNTERS && i > TASK_SYSTEM && j->total[i] > j->put[i])
-			j->put[i] = j->total[i];
-		if (!bit || fresh & bit)
-			rec_put_i64(j->env.w, j->series[i], i < TASK_COUNTERS ? j->put[i] : sum[i]);
-		else if (denied & bit)
-			rec_gap(j->env.w, j->series[i], "no permission");
+	switch (row) {
+	case JOB_RSS:
+		return j->rss;
+	case JOB_SWAPPED:
+		return j->swapped;
+	case JOB_THREADS:
+		return j->nthreads;
+	case JOB_PROCESSES:
+		return j->nprocesses;
+	default:
+		return j->put[row];
 	}
 }
 
-static void tell_denied(struct job *j, const struct task *task)
+/* The job's counters as recorded never go back: what is between two books shows at the next tick. */
+static void put_job(struct job *j)
 {
-	if (j->told_denied || !(task->denied & TASK_HAS_IO))
-		return;
-	j->told_denied = true;
-	job_notice(j, task, "gap",
-		   "belongs to another user: its I/O cannot be read (no permission) and is missing "
-		   "from "
-		   "the job's");
+	advance_cpu(j);
+	for (int i = TASK_SYSTEM + 1; i < TASK_COUNTERS; i++)
+		if (j->total[i] > j->put[i])
+			j->put[i] = j->total[i];
+	for (int i = 0; i < JOB_SUMS; i++) {
+		unsigned bit = rows[i].bit;
+		if (i == JOB_PSS || (bit & j->behind && j->nprocesses))
+			continue;
+		/* With nobody left, what all used still holds. */
+		if (!bit || bit & j->have || !j->nprocesses)
+			rec_put_i64(j->env.w, j->series[i], sum_of(j, i));
+		else if (j->ndenied && bit & TASK_HAS_IO)
+			rec_gap(j->env.w, j->series[i], "no permission");
+	}
 }
 
 void job_record_tick(struct job *j, uint64_t t_ns)
 {
 	struct task_table *t = j->tasks->table;
-	int64_t sum[JOB_SUMS] = { 0 };
-	unsigned unknown = 0, fresh = 0, denied = 0;
-	for (size_t i = 0; i < t->n; i++) {
-		struct task *task = t->list[i];
-		struct job_process *p = task->owner;
-		if (!p || task->gone)
-			continue;
-		if (!p->entity)
-			job_record_process(j, task, t_ns);
-		if (task->renamed)
-			rename_process(j, task);
-		put_process(j, task);
-		if (!task->job)
-			continue;
-		if (j->env.threads && (task->nthreads > 1 || task->nended))
-			put_threads(j, task, t_ns);
-		tell_denied(j, task);
-		sum[JOB_RSS] += task->rss;
-		sum[JOB_SWAPPED] += task->swapped;
-		sum[JOB_THREADS] += task->nthreads;
-		sum[JOB_PROCESSES]++;
-		fresh |= task->fresh;
-		denied |= task->denied;
-		unknown |= task->have & ~task->fresh; /* read at other ticks */
-	}
-	/* With nobody left the sums of what they used still hold. */
-	if (!sum[JOB_PROCESSES])
-		fresh = ~0u;
-	put_job(j, fresh & ~unknown, denied, sum);
+	for (size_t i = 0; i < t->nchanged; i++)
+		if (t->changed[i]->owner && !t->changed[i]->gone)
+			job_record_changed(j, t->changed[i], t_ns);
+	if (j->nholes > j->nputs / 2 + 64)
+		close_holes(j);
+	put_all(j);
+	for (size_t i = 0; j->env.threads && i < t->n; i++)
+		if (t->list[i]->job && t->list[i]->owner && !t->list[i]->gone &&
+		    (t->list[i]->nthreads > 1 || t->list[i]->nended))
+			put_threads(j, t->list[i], t_ns);
+	put_job(j);
 }
 
 void job_record_totals(struct job *j)

@@ -64,14 +64,14 @@ struct task {
 	pid_t pid, ppid;
 	uint64_t start; /* since boot, in TASK_TICK_NS */
 	char comm[TASK_COMM];
-	char state;    /* as in /proc/PID/stat; 0: not known */
-	bool job;      /* belongs to the job */
-	bool kernel;   /* a kernel thread */
-	bool renamed;  /* comm is new since the owner last cleared this */
-	bool stale;    /* set by the owner: read it all at the next pass, even if it did not run */
-	bool gone;     /* has ended: only listed until the owner sweeps */
-	bool autoreap; /* ignores SIGCHLD: its children's account is lost with them */
-	uint32_t seen; /* pass in which it was last there */
+	char state;       /* as in /proc/PID/stat; 0: not known */
+	bool job;         /* belongs to the job */
+	bool kernel;      /* a kernel thread */
+	bool renamed;     /* comm is new since the owner last cleared this */
+	bool stale;       /* set by the owner: read it all before long, even if it does not run */
+	bool gone;        /* has ended: only listed until the owner sweeps */
+	bool autoreap;    /* ignores SIGCHLD: its children's account is lost with them */
+	uint32_t changed; /* pass in which it was last in table.changed */
 
 	unsigned have;   /* own[i] or gauge was read at least once */
 	unsigned fresh;  /* ... and holds for this pass */
@@ -96,6 +96,9 @@ struct task {
 struct task_table {
 	struct task **list; /* parents before their children, as far as they were born so */
 	size_t n, cap;
+	size_t ngone;          /* of those in the list */
+	struct task **changed; /* in this pass: new, or something was read anew */
+	size_t nchanged, cap_changed;
 	struct map by_pid; /* pid -> struct task *, those that live */
 	uint32_t pass;
 };
@@ -103,16 +106,15 @@ struct task_table {
 struct task_table *task_table_new(void); /* NULL: out of memory */
 void task_table_free(
 	struct task_table *t); /* the tasks too, but not their reader's and owner's part */
+void task_table_pass(struct task_table *t); /* a new pass: nothing has changed yet */
 struct task *task_find(const struct task_table *t, pid_t pid); /* NULL if there is none */
 /* Add a process; whoever had the pid before is no longer found by it. NULL: out of memory. */
 struct task *task_add(struct task_table *t, pid_t pid, uint64_t start);
 /* It is gone: not found by its pid any more, but stays in the list until task_table_sweep. */
 void task_gone(struct task_table *t, struct task *task);
-static inline bool task_lives(const struct task_table *t, const struct task *task)
-{
-	return !task->gone && task->seen == t->pass;
-}
-/* Take the tasks for which drop() holds out of the list and free them. */
+/* Put it into t->changed, once per pass. */
+void task_changed(struct task_table *t, struct task *task);
+/* Take those that are gone and for which drop() holds out of the list and free them. */
 void task_table_sweep(struct task_table *t, bool (*drop)(struct task *, void *), void *arg);
 
 /* The thread with this tid, added if new; NULL: out of memory. Moves when others are added. */
@@ -143,8 +145,9 @@ struct task_reader {
 	int (*probe)(const struct tasks_config *config, struct buf *why);
 	int (*open)(const struct tasks_config *config, void **ret_state, struct err *e);
 	/*
-	 * One pass: t->pass was advanced; bring every process that lives up to date (seen = pass), add those that
-	 * are new. What is not seen is gone. 0 or -errno if nothing could be read at all.
+	 * One pass, after task_table_pass: bring every process that lives up to date, add those that are new, call
+	 * task_changed for both, and task_gone for those that ended. Who slept since the last pass need
+	 * not be touched. 0 or -errno if nothing could be read at all.
 	 */
 	int (*read)(void *state, struct task_table *t);
 	void (*forget)(void *state, struct task *task); /* release task->reader and threads' fds */
@@ -168,9 +171,9 @@ struct tasks {
 
 /* Open the reader that config asks for. 0 or -errno with words. config's strings must stay. */
 int tasks_open(const struct tasks_config *config, struct tasks **ret, struct err *e);
-/* One pass; afterwards those not seen are gone, but still listed. 0 or -errno. */
+/* One pass; afterwards those that ended are gone, but still listed. 0 or -errno. */
 int tasks_read(struct tasks *t);
-/* Free those not seen in the last pass and for which drop() holds, with what the reader holds for them. */
+/* Free those that are gone and for which drop() holds, with what the reader holds for them. */
 void tasks_sweep(struct tasks *t, bool (*drop)(struct task *, void *), void *arg);
 void tasks_close(struct tasks *t); /* NULL is fine */
 

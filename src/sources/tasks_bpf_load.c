@@ -49,7 +49,7 @@ static int set_constants(struct bpf_object *o, const struct tasks_config *config
 	return map ? bpf_map__set_initial_value(map, &constants, sizeof(constants)) : -EINVAL;
 }
 
-static int load(const struct tasks_config *config, int *ret_link, int *ret_members)
+static int load(const struct tasks_config *config, struct tasks_bpf_fds *ret)
 {
 	libbpf_set_print(quiet);
 	struct bpf_object *o =
@@ -63,11 +63,14 @@ static int load(const struct tasks_config *config, int *ret_link, int *ret_membe
 		return rc;
 	struct bpf_program *program = bpf_object__find_program_by_name(o, "task_iter");
 	struct bpf_map *members = bpf_object__find_map_by_name(o, "members");
-	struct bpf_link *link = program && members ? bpf_program__attach_iter(program, NULL) : NULL;
+	struct bpf_map *pass = bpf_object__find_map_by_name(o, "pass");
+	if (!program || !members || !pass)
+		return -EINVAL;
+	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
 	if (!link)
 		return errno ? -errno : -EINVAL;
-	*ret_link = bpf_link__fd(link);
-	*ret_members = bpf_map__fd(members);
+	*ret = (struct tasks_bpf_fds){ bpf_link__fd(link), bpf_map__fd(members),
+				       bpf_map__fd(pass) };
 	return 0;
 }
 
@@ -75,13 +78,12 @@ static int load(const struct tasks_config *config, int *ret_link, int *ret_membe
 
 union fds {
 	struct cmsghdr head; /* for its alignment */
-	char room[CMSG_SPACE(2 * sizeof(int))];
+	char room[CMSG_SPACE(sizeof(struct tasks_bpf_fds))];
 };
 
-static void send_result(int socket, int rc, int link, int members)
+static void send_result(int socket, int rc, const struct tasks_bpf_fds *fds)
 {
 	union fds control = { .room = { 0 } };
-	int both[2] = { link, members };
 	struct iovec io = { &rc, sizeof(rc) };
 	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1 };
 	if (!rc) {
@@ -90,16 +92,16 @@ static void send_result(int socket, int rc, int link, int members)
 		struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 		c->cmsg_level = SOL_SOCKET;
 		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(both));
-		memcpy(CMSG_DATA(c), both, sizeof(both));
+		c->cmsg_len = CMSG_LEN(sizeof(*fds));
+		memcpy(CMSG_DATA(c), fds, sizeof(*fds));
 	}
 	sendmsg(socket, &m, MSG_NOSIGNAL);
 }
 
-static int receive_result(int socket, int *ret_link, int *ret_members)
+static int receive_result(int socket, struct tasks_bpf_fds *ret)
 {
 	union fds control = { .room = { 0 } };
-	int both[2], rc = 0;
+	int rc = 0;
 	struct iovec io = { &rc, sizeof(rc) };
 	struct msghdr m = {
 		.msg_iov = &io,
@@ -118,15 +120,13 @@ static int receive_result(int socket, int *ret_link, int *ret_members)
 	if (rc)
 		return rc;
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(both)))
+	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(*ret)))
 		return -EMFILE;
-	memcpy(both, CMSG_DATA(c), sizeof(both));
-	*ret_link = both[0];
-	*ret_members = both[1];
+	memcpy(ret, CMSG_DATA(c), sizeof(*ret));
 	return 0;
 }
 
-static int load_in_child(const struct tasks_config *config, int *ret_link, int *ret_members)
+static int load_in_child(const struct tasks_config *config, struct tasks_bpf_fds *ret)
 {
 	int pair[2];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
@@ -135,15 +135,15 @@ static int load_in_child(const struct tasks_config *config, int *ret_link, int *
 	setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	pid_t pid = fork();
 	if (!pid) {
-		int link = -1, members = -1;
-		int rc = load(config, &link, &members);
-		send_result(pair[1], rc, link, members);
+		struct tasks_bpf_fds fds;
+		int rc = load(config, &fds);
+		send_result(pair[1], rc, &fds);
 		_exit(0);
 	}
 	int rc = -errno;
 	close(pair[1]);
 	if (pid > 0) {
-		rc = receive_result(pair[0], ret_link, ret_members);
+		rc = receive_result(pair[0], ret);
 		if (rc == -ETIMEDOUT)
 			kill(pid, SIGKILL);
 		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
@@ -153,14 +153,23 @@ static int load_in_child(const struct tasks_config *config, int *ret_link, int *
 	return rc;
 }
 
-int tasks_bpf_load(const struct tasks_config *config, int *ret_link, int *ret_members,
-		   struct err *e)
+void tasks_bpf_close(struct tasks_bpf_fds *fds)
+{
+	int *each[] = { &fds->link, &fds->members, &fds->pass };
+	for (int i = 0; i < 3; i++) {
+		if (*each[i] >= 0)
+			close(*each[i]);
+		*each[i] = -1;
+	}
+}
+
+int tasks_bpf_load(const struct tasks_config *config, struct tasks_bpf_fds *ret, struct err *e)
 {
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
 		return err_set(e, ENOTSUP,
 			       "/sys/kernel/btf/vmlinux is not there: the kernel was built without "
 			       "type information (CONFIG_DEBUG_INFO_BTF)");
-	int rc = load_in_child(config, ret_link, ret_members);
+	int rc = load_in_child(config, ret);
 	if (rc == -EPERM || rc == -EACCES)
 		return err_set(e, -rc,
 			       "the kernel refuses BPF programs: root, or CAP_BPF and CAP_PERFMON, "

@@ -7,12 +7,18 @@
 #include "base/err.h"
 #include "sources/tasks.h"
 
+struct tasks_bpf_fds {
+	int link;    /* of the iterator: what it is created from */
+	int members; /* map */
+	int pass;    /* map with one struct task_iter_pass, to be mapped */
+};
+
 /*
  * Load and attach the iterator for this config, in a child process: reading the kernel's type information
- * takes 20 MB for a moment, which this process shall not have to carry. The descriptors of the link and of the map
- * of members are the caller's. 0 or -errno with words; at most some seconds.
+ * takes 20 MB for a moment, which this process shall not have to carry. The descriptors are the caller's.
+ * 0 or -errno with words; at most some seconds.
  */
-int tasks_bpf_load(const struct tasks_config *config, int *ret_link, int *ret_members,
-		   struct err *e);
+int tasks_bpf_load(const struct tasks_config *config, struct tasks_bpf_fds *ret, struct err *e);
+void tasks_bpf_close(struct tasks_bpf_fds *fds); /* those that are not -1 */
 
 #endif

@@ -276,69 +276,120 @@ static void read_threads(struct proc_reader *r, struct task_table *t, struct tas
 /* ------------------------------------------------------------------------------------- a process */
 
 /* It slept: all that was read still holds, but for its memory, which others may take away. */
-static void refresh_sleeper(struct proc_reader *r, const struct task_table *t, struct task *task,
-			    struct proc_task *p)
+static void check_sleeper(struct proc_reader *r, struct task_table *t, struct proc_entry *e)
 {
-	task->fresh = task->have;
-	p->active = 0;
-	if (++p->quiet == KEEP_QUIET)
-		proc_close_task(r, task);
-	uint32_t turn = task->job ? SLEEPER_JOB : SLEEPER;
-	if (task->kernel || (t->pass + (uint32_t)task->pid) % turn)
-		return;
 	struct task_status s;
 	int once = -1;
-	pid_t holder = memory_holder(task);
-	if (proc_read(r, &once, false, task->pid, holder ? holder : task->pid, "status") <= 0)
+	pid_t holder = memory_holder(e->task);
+	if (e->task->kernel ||
+	    proc_read(r, &once, false, e->pid, holder ? holder : e->pid, "status") <= 0)
 		return;
 	task_parse_status(r->text, &s);
-	take_status(task, &s);
+	take_status(e->task, &s);
 	if (s.have_memory)
-		task->rss = (int64_t)s.rss;
+		e->task->rss = (int64_t)s.rss;
+	task_changed(t, e->task);
 }
 
-void proc_refresh(struct proc_reader *r, struct task_table *t, struct task *task)
+static void sleeps(struct proc_reader *r, struct task_table *t, struct proc_entry *e)
+{
+	uint32_t turn = e->job ? SLEEPER_JOB : SLEEPER;
+	if (!e->quiet)
+		((struct proc_task *)e->task->reader)->active = 0;
+	if (e->quiet == KEEP_QUIET)
+		proc_close_task(r, e->task);
+	if (e->quiet <= KEEP_QUIET)
+		e->quiet++;
+	if ((t->pass + (uint32_t)e->pid) % turn == 0)
+		check_sleeper(r, t, e);
+}
+
+/* Read all of it. False: it is gone. */
+static bool read_task(struct proc_reader *r, struct task_table *t, struct task *task,
+		      const uint64_t *clock)
 {
 	struct proc_task *p = task->reader;
-	uint64_t clock = 0;
-	bool have_clock = r->clocks && cpu_clock(task->pid, CLOCK_RUNTIME, &clock);
-	if (r->shed)
-		proc_close_task(r, task);
-	if (have_clock && p->known && !task->stale && clock == p->clock) {
-		refresh_sleeper(r, t, task, p);
-		task->seen = t->pass;
-		return;
-	}
-	bool keep = p->active > 0;
+	bool keep = p->active > 0, slow = r->slow;
 	task->fresh = 0;
 	int rc = read_stat(r, task, p, keep);
 	if (rc && !(rc == -EMFILE && p->known))
-		return;
-	if (have_clock)
-		refine_cpu(task, clock);
-	bool slow = r->slow;
+		return false;
+	if (clock)
+		refine_cpu(task, *clock);
 	r->slow |= !p->known;
 	read_threads(r, t, task, keep);
 	read_memory(r, task, p, keep);
 	read_io(r, task, p, keep);
 	r->slow = slow;
-	p->clock = clock;
 	p->known = true;
-	p->quiet = 0;
 	p->active++;
 	p->walks = 2;
-	task->stale = false;
-	task->seen = t->pass;
+	task_changed(t, task);
+	return true;
 }
 
-static int adopt(struct task *task)
+/* Bring one up to date. False: it is gone. */
+static bool refresh(struct proc_reader *r, struct task_table *t, struct proc_entry *e)
+{
+	uint64_t clock = 0;
+	bool have_clock = r->clocks && cpu_clock(e->pid, CLOCK_RUNTIME, &clock);
+	bool read = e->fresh || (e->behind && r->slow) || (r->full && e->task->stale) || r->shed;
+	if (have_clock && clock == e->clock && !read) {
+		sleeps(r, t, e);
+		return true;
+	}
+	if (e->task->gone)
+		return false;
+	if (r->shed)
+		proc_close_task(r, e->task);
+	e->quiet = 0;
+	if (!read_task(r, t, e->task, have_clock ? &clock : NULL))
+		return false;
+	e->clock = clock;
+	e->behind = !r->slow && !e->fresh;
+	e->fresh = e->task->stale = false;
+	return true;
+}
+
+static void refresh_all(struct proc_reader *r, struct task_table *t)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < r->n; i++) {
+		struct proc_entry *e = &r->list[i];
+		if (refresh(r, t, e)) {
+			r->list[kept++] = *e;
+			continue;
+		}
+		((struct proc_task *)e->task->reader)->listed = false;
+		task_gone(t, e->task); /* its pid may be found again, as somebody else's */
+	}
+	r->n = kept;
+	r->shed = false;
+}
+
+/* From now on this reader watches it. */
+static int adopt(struct proc_reader *r, struct task *task)
 {
 	struct proc_task *p = calloc(1, sizeof(*p));
+	if (p && r->n == r->cap) {
+		size_t cap = r->cap ? r->cap * 2 : 64;
+		struct proc_entry *list = realloc(r->list, cap * sizeof(*list));
+		if (!list) {
+			free(p);
+			return -ENOMEM;
+		}
+		r->list = list;
+		r->cap = cap;
+	}
 	if (!p)
 		return -ENOMEM;
 	for (int i = 0; i < PROC_FILES; i++)
 		p->fd[i] = -1;
+	p->listed = true;
 	task->reader = p;
+	r->list[r->n++] = (struct proc_entry){
+		.task = task, .pid = task->pid, .job = task->job, .fresh = true
+	};
 	return 0;
 }
 
@@ -364,12 +415,13 @@ struct task *proc_meet(struct proc_reader *r, struct task_table *t, pid_t pid)
 	struct task *task = task_add(t, pid, s.start);
 	if (!task)
 		return NULL;
-	task->seen = t->pass - 1;
 	task->job = job;
-	if (!adopt(task))
-		proc_refresh(r, t, task);
-	if (task_lives(t, task))
+	if (!adopt(r, task) && refresh(r, t, &r->list[r->n - 1]))
 		return task;
+	if (task->reader) {
+		((struct proc_task *)task->reader)->listed = false;
+		r->n--;
+	}
 	task_gone(t, task);
 	return NULL;
 }
@@ -405,6 +457,7 @@ static void close_reader(void *state)
 		close(r->root);
 	map_free(&r->strangers);
 	free(r->big);
+	free(r->list);
 	free(r->found.pids);
 	free(r->threads.pids);
 	free(r);
@@ -446,15 +499,7 @@ static int read_all(void *state, struct task_table *t)
 	bool first = !t->n;
 	r->slow = first || t->pass % r->slow_every == 0;
 	r->full = first || t->pass % r->full_every == 0;
-	size_t known = t->n;
-	for (size_t i = 0; i < known; i++) {
-		struct task *task = t->list[i];
-		if (!task->gone && (task->reader || !adopt(task)))
-			proc_refresh(r, t, task);
-		if (!task_lives(t, task))
-			task_gone(t, task); /* its pid may be found again, as somebody else's */
-	}
-	r->shed = false;
+	refresh_all(r, t);
 	if (first && r->config.job_pid)
 		proc_meet(r, t, r->config.job_pid);
 	proc_find(r, t);
@@ -463,8 +508,16 @@ static int read_all(void *state, struct task_table *t)
 
 static void forget(void *state, struct task *task)
 {
-	proc_close_task(state, task);
-	free(task->reader);
+	struct proc_reader *r = state;
+	struct proc_task *p = task->reader;
+	size_t kept = 0;
+	proc_close_task(r, task);
+	for (size_t i = 0; p && p->listed && i < r->n; i++)
+		if (r->list[i].task != task)
+			r->list[kept++] = r->list[i];
+	if (p && p->listed)
+		r->n = kept;
+	free(p);
 	task->reader = NULL;
 }
 

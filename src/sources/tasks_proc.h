@@ -15,11 +15,21 @@ enum { PROC_SCHEDSTAT, PROC_STATUS, PROC_CHILDREN, PROC_THREAD_FILES }; /* of a 
 /* task->reader of a process that this reader watches. */
 struct proc_task {
 	int fd[PROC_FILES]; /* kept descriptors, or -1 */
-	uint64_t clock;     /* its CPU clock when it was last read: did it run since? */
-	unsigned quiet;     /* passes since it last ran */
 	unsigned active;    /* passes in a row in which it ran */
 	int walks;          /* passes in which its children must still be looked for */
 	bool known;         /* was read at least once */
+	bool listed;        /* is in proc_reader.list */
+};
+
+/* All that must be touched of a process that sleeps. */
+struct proc_entry {
+	struct task *task;
+	uint64_t clock; /* its CPU clock when it was last read: did it run since? */
+	pid_t pid;
+	uint16_t quiet; /* passes since it last ran, up to a limit */
+	bool job;
+	bool fresh;  /* not read yet */
+	bool behind; /* ran since its expensive files were read */
 };
 
 struct pid_list {
@@ -29,6 +39,8 @@ struct pid_list {
 
 struct proc_reader {
 	struct tasks_config config;
+	struct proc_entry *list; /* of all processes, in the order of the table */
+	size_t n, cap;
 	int root;    /* directory /proc */
 	int loadavg; /* kept; -1: not there */
 	int own_children;
@@ -71,7 +83,5 @@ void proc_find(struct proc_reader *r, struct task_table *t);
 
 /* A process seen for the first time: add and read it. NULL: gone already, or not wanted. */
 struct task *proc_meet(struct proc_reader *r, struct task_table *t, pid_t pid);
-/* Bring one up to date; it is seen in this pass unless it is gone. */
-void proc_refresh(struct proc_reader *r, struct task_table *t, struct task *task);
 
 #endif

@@ -36,19 +36,13 @@ static bool pid_is_new(const struct proc_reader *r, pid_t pid)
 	return from <= to ? p > from && p <= to : p > from || p <= to;
 }
 
-static bool is_listed(const struct task_table *t, pid_t pid)
-{
-	struct task *task = task_find(t, pid);
-	return task && task_lives(t, task);
-}
-
 /* ------------------------------------------------------------------------------ by lists of children */
 
 static void meet_found(struct proc_reader *r, struct task_table *t)
 {
 	while (r->found.n > 0) {
 		pid_t pid = r->found.pids[--r->found.n];
-		if (!is_listed(t, pid))
+		if (!task_find(t, pid))
 			proc_meet(r, t, pid);
 	}
 }
@@ -80,7 +74,7 @@ static void walk(struct proc_reader *r, struct task_table *t)
 	for (size_t i = 0; i < t->n; i++) {
 		struct task *task = t->list[i];
 		struct proc_task *p = task->reader;
-		if (!task->job || !p || !task_lives(t, task) || !(r->full || p->walks > 0))
+		if (!task->job || !p || task->gone || !(r->full || p->walks > 0))
 			continue;
 		p->walks -= p->walks > 0;
 		walk_task(r, t, task);
@@ -92,7 +86,7 @@ static void walk(struct proc_reader *r, struct task_table *t)
 static bool is_candidate(struct proc_reader *r, const struct task_table *t, pid_t pid)
 {
 	uint64_t v;
-	if (is_listed(t, pid))
+	if (task_find(t, pid))
 		return false;
 	return r->config.all || r->full || pid_is_new(r, pid) ||
 	       !map_get(&r->strangers, (uint64_t)pid, &v);
@@ -128,7 +122,7 @@ static void settle_membership(struct task_table *t, size_t first)
 		for (size_t i = first; i < t->n; i++) {
 			struct task *task = t->list[i];
 			const struct task *parent = task->job ? NULL : task_find(t, task->ppid);
-			if (parent && parent->job && task_lives(t, task))
+			if (parent && parent->job && !task->gone)
 				changed = task->job = true;
 		}
 	} while (changed);

@@ -23,6 +23,7 @@ void task_table_free(struct task_table *t)
 	for (size_t i = 0; i < t->n; i++)
 		task_free(t->list[i]);
 	free(t->list);
+	free(t->changed);
 	map_free(&t->by_pid);
 	free(t);
 }
@@ -52,29 +53,60 @@ struct task *task_add(struct task_table *t, pid_t pid, uint64_t start)
 	}
 	task->pid = pid;
 	task->start = start;
-	task->seen = t->pass;
 	t->list[t->n++] = task;
 	return task;
 }
 
 void task_gone(struct task_table *t, struct task *task)
 {
-	if (!task->gone && task_find(t, task->pid) == task)
+	if (task->gone)
+		return;
+	if (task_find(t, task->pid) == task)
 		map_del(&t->by_pid, (uint64_t)task->pid);
 	task->gone = true;
+	t->ngone++;
+}
+
+void task_table_pass(struct task_table *t)
+{
+	t->pass++;
+	t->nchanged = 0;
+}
+
+void task_changed(struct task_table *t, struct task *task)
+{
+	if (task->changed == t->pass)
+		return;
+	if (t->nchanged == t->cap_changed) {
+		size_t cap = t->cap_changed ? t->cap_changed * 2 : 64;
+		struct task **changed = realloc(t->changed, cap * sizeof(struct task *));
+		if (!changed)
+			return; /* what changed shows at its next change */
+		t->changed = changed;
+		t->cap_changed = cap;
+	}
+	task->changed = t->pass;
+	t->changed[t->nchanged++] = task;
 }
 
 void task_table_sweep(struct task_table *t, bool (*drop)(struct task *, void *), void *arg)
 {
-	size_t kept = 0;
+	size_t kept = 0, nchanged = 0;
+	if (!t->ngone)
+		return;
+	for (size_t i = 0; i < t->nchanged; i++)
+		if (!t->changed[i]->gone)
+			t->changed[nchanged++] = t->changed[i];
+	t->nchanged = nchanged;
+	t->ngone = 0;
 	for (size_t i = 0; i < t->n; i++) {
 		struct task *task = t->list[i];
-		if (drop(task, arg)) {
-			task_gone(t, task);
+		if (task->gone && drop(task, arg)) {
 			task_free(task);
-		} else {
-			t->list[kept++] = task;
+			continue;
 		}
+		t->ngone += task->gone;
+		t->list[kept++] = task;
 	}
 	t->n = kept;
 }

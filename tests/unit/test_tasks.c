@@ -147,15 +147,15 @@ static void parse_status_and_io(void **state)
 static void table_tells_pids_that_came_again_apart(void **state)
 {
 	struct task_table *t = task_table_new();
-	t->pass = 1;
+	task_table_pass(t);
 	struct task *a = task_add(t, 100, 5);
 	task_gone(t, a);
 	assert_null(task_find(t, 100));
 	struct task *b = task_add(t, 100, 9);
 	task_gone(t, a); /* again: b stays */
 	assert_ptr_equal(task_find(t, 100), b);
-	assert_true(task_lives(t, b));
-	assert_false(task_lives(t, a));
+	assert_false(b->gone);
+	assert_true(a->gone);
 	assert_int_equal(t->n, 2);
 	task_table_free(t);
 }
@@ -515,6 +515,67 @@ static void processes_die_while_they_are_read(struct tasks *t)
 	tasks_sweep(t, drop_all, NULL);
 }
 
+/* Sleepers are not read again and again, but who lives and who does not is known at each pass. */
+static void sleepers_come_and_go(struct tasks *t)
+{
+	enum { MANY = 200 };
+	struct live l[MANY];
+	unsigned draw = 1;
+	for (int i = 0; i < MANY; i++)
+		l[i] = live_start(NULL, NULL);
+	for (int pass = 0; pass < 20; pass++) {
+		assert_int_equal(tasks_read(t), 0);
+		for (int i = 0; i < MANY; i++) {
+			struct task *task = task_find(t->table, l[i].pid);
+			assert_non_null(task);
+			assert_false(task->gone);
+			assert_true(task->rss > 0);
+		}
+		if (pass > 5) /* the rest is asleep in all eyes */
+			assert_true(t->table->nchanged < MANY);
+		for (int i = 0; i < 10; i++) {
+			draw = draw * 1103515245 + 12345;
+			struct live *one = &l[draw / 65536 % MANY];
+			pid_t gone = one->pid;
+			live_end(one);
+			if (i == 0) {
+				assert_int_equal(tasks_read(t), 0);
+				assert_null(task_find(t->table, gone));
+			}
+			*one = live_start(NULL, NULL);
+		}
+		tasks_sweep(t, drop_all, NULL);
+	}
+	for (int i = 0; i < MANY; i++)
+		live_end(&l[i]);
+	assert_int_equal(tasks_read(t), 0);
+	tasks_sweep(t, drop_all, NULL);
+	assert_int_equal(t->table->n, 0);
+}
+
+/* Two sleepers whose pids look alike to a table of bits: one ends. */
+static void pids_that_look_alike(struct tasks *t)
+{
+	struct live l = live_start(NULL, NULL);
+	pid_t twin = fork_with_pid(l.pid + 32768);
+	if (!twin) {
+		live_end(&l);
+		print_message("pids cannot be chosen here\n");
+		return;
+	}
+	for (int i = 0; i < 5; i++)
+		tasks_read(t);
+	pid_t pid = l.pid;
+	live_end(&l);
+	tasks_read(t);
+	assert_null(task_find(t->table, pid));
+	assert_non_null(task_find(t->table, twin));
+	kill(twin, SIGKILL);
+	waitpid(twin, NULL, 0);
+	tasks_read(t);
+	assert_null(task_find(t->table, twin));
+}
+
 static void for_each_reader(void (*check)(struct tasks *))
 {
 	int tried = 0;
@@ -561,6 +622,16 @@ static void trees(void **state)
 static void pid_reuse(void **state)
 {
 	for_each_reader(pids_come_again);
+}
+
+static void sleepers(void **state)
+{
+	for_each_reader(sleepers_come_and_go);
+}
+
+static void alike(void **state)
+{
+	for_each_reader(pids_that_look_alike);
 }
 
 static void storm(void **state)
@@ -785,6 +856,8 @@ int main(void)
 		cmocka_unit_test(daemons),
 		cmocka_unit_test(trees),
 		cmocka_unit_test(pid_reuse),
+		cmocka_unit_test(sleepers),
+		cmocka_unit_test(alike),
 		cmocka_unit_test(storm),
 		cmocka_unit_test(five_thousand_with_few_descriptors),
 		cmocka_unit_test(another_users_process),

@@ -46,7 +46,7 @@ struct task_io_accounting {
 };
 
 struct sched_info {
-	unsigned long long run_delay;
+	unsigned long long run_delay, last_arrival;
 };
 
 struct sched_entity {
@@ -88,6 +88,7 @@ struct pid {
 struct task_struct {
 	unsigned int flags;
 	int exit_state;
+	int on_rq;
 	int pid, tgid;
 	struct mm_struct *mm;
 	struct task_struct *real_parent, *group_leader;
@@ -123,6 +124,14 @@ struct {
 	__type(key, __u32);   /* tgid in the first pid namespace */
 	__type(value, __u64); /* start_boottime */
 } members SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct task_iter_pass);
+} pass SEC(".maps");
 
 static __always_inline unsigned int pid_of(struct task_struct *task)
 {
@@ -163,6 +172,40 @@ static __always_inline int of_job(struct task_struct *leader)
 	__u64 start = leader->start_boottime;
 	bpf_map_update_elem(&members, &key, &start, BPF_ANY);
 	return 1;
+}
+
+static __always_inline int bit_is_set(const unsigned long long *bits, unsigned int i)
+{
+	return bits[i / 64 % (TI_BITS / 64)] >> i % 64 & 1;
+}
+
+static __always_inline void set_bit(unsigned long long *bits, unsigned int i)
+{
+	bits[i / 64 % (TI_BITS / 64)] |= 1ull << i % 64;
+}
+
+/*
+ * Did it sleep ever since the last pass? It was not running then, is not now, and did not begin to in between.
+ * Now and then it is looked at all the same, since others may take its memory.
+ */
+static __always_inline int slept(struct task_iter_pass *p, struct task_struct *task)
+{
+	unsigned int pid = (unsigned int)task->pid, now = p->number & 1;
+	int was = bit_is_set(p->running[!now], pid);
+	if (task->on_rq) {
+		set_bit(p->running[now], pid);
+		return 0;
+	}
+	return !was && !p->whole && task->sched_info.last_arrival < p->since &&
+	       (pid + p->number) % 64;
+}
+
+static __always_inline void begin(struct task_iter_pass *p)
+{
+	if (bpf_core_field_exists(struct task_struct, sched_info))
+		p->now = bpf_get_current_task_btf()->sched_info.last_arrival;
+	else
+		p->whole = 1;
 }
 
 /*
@@ -285,17 +328,41 @@ static __always_inline void write_thread(struct seq_file *seq, struct task_struc
 	bpf_seq_write(seq, &r, sizeof(r));
 }
 
+/* Left out: is it of interest at all, and if so, counted? */
+static __always_inline void skip(struct task_iter_pass *p, struct task_struct *task)
+{
+	if (!constants.all && !is_member(task))
+		return;
+	p->skipped++;
+	set_bit(p->present, (unsigned int)task->tgid);
+	p->skipped_sum += task_iter_mix((unsigned int)task->tgid);
+}
+
 SEC("iter/task")
 int task_iter(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
-	if (!task || (!constants.all && task->flags & PF_KTHREAD))
+	__u32 zero = 0;
+	struct task_iter_pass *p = bpf_map_lookup_elem(&pass, &zero);
+	if (!task || !p || (!constants.all && task->flags & PF_KTHREAD))
 		return 0;
+	if (!p->now)
+		begin(p);
+	int main = task->pid == task->tgid, idle = slept(p, task);
+	/* Who slept and is no member has not become one. */
+	if (idle && !constants.all && !bit_is_set(p->member, (unsigned int)task->tgid))
+		return 0;
+	if (idle && main && (task->flags & PF_KTHREAD || task->signal->nr_threads == 1)) {
+		skip(p, task);
+		return 0;
+	}
 	struct task_struct *leader = task->group_leader;
 	int job = of_job(leader);
+	if (job)
+		set_bit(p->member, (unsigned int)task->tgid);
 	if (!job && !constants.all)
 		return 0;
-	if (task->pid == task->tgid)
+	if (main)
 		write_process(ctx->meta->seq, task, job);
 	else
 		write_thread(ctx->meta->seq, task, leader, job);

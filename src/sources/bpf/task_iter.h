@@ -13,6 +13,32 @@ struct task_iter_constants {
 	unsigned int all;       /* write records of all processes */
 };
 
+#define TI_BITS 32768 /* of each bitmap: pids fall together that differ by so many */
+
+/*
+ * What is said from pass to pass, in memory that both sides see. A process with one thread that did not run
+ * since the pass before is left out: it only gets its bit in present, and is counted in skipped and skipped_sum, so
+ * that who knows all processes can tell which of them are gone, and whether that is right.
+ */
+struct task_iter_pass {
+	unsigned long long since;   /* in: leave out who has not run from then on */
+	unsigned int number, whole; /* in: of the pass; leave nobody out */
+	unsigned long long now;     /* out: when it began, in the scheduler's clock */
+	unsigned long long skipped, skipped_sum;
+	unsigned long long
+		running[2]
+		       [TI_BITS / 64]; /* who was on a CPU, or ready, at this pass and the last */
+	unsigned long long member[TI_BITS / 64];  /* who may be a member */
+	unsigned long long present[TI_BITS / 64]; /* out: who was left out */
+};
+
+/* What skipped_sum adds up for each process. */
+static inline unsigned long long task_iter_mix(unsigned int key)
+{
+	unsigned long long x = key * 0x9e3779b97f4a7c15ull;
+	return x ^ x >> 29;
+}
+
 /* Order of the sums in both records. */
 enum {
 	TI_UTIME, /* ns, as counted by the timer tick */
