@@ -101,6 +101,7 @@ struct rec_options {
 	uint32_t batch_ticks; /* ticks per chunk; 0: 600 */
 	size_t batch_values; /* close a batch early at this many values held in memory; 0: 512 Ki */
 	uint32_t sync_every_s; /* fsync at most this often, in s; 0: 5 */
+	bool one_thread;       /* wait for fsync in the caller's thread, not in one of its own */
 };
 
 /*
@@ -190,8 +191,8 @@ int rec_flush(struct rec_writer *w, struct err *e);
 
 struct rec_writer_stats {
 	uint64_t ticks, samples, gaps, events, flushes;
-	uint64_t bytes;                   /* of the file and its -wal now */
-	uint64_t lost_ticks, lost_events; /* that could not be written */
+	uint64_t bytes;                                 /* of the file and its -wal now */
+	uint64_t lost_ticks, lost_samples, lost_events; /* that could not be written */
 };
 void rec_writer_stats(const struct rec_writer *w, struct rec_writer_stats *ret);
 

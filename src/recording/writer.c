@@ -25,8 +25,7 @@
 #define SYNC_S           5
 #define RETRY_NS         NS_PER_S
 #define CLOCK_NS         (60 * NS_PER_S)
-#define WAL_PAGES        512 /* of 4 KiB: how long the -wal may grow between two syncs */
-#define SPARE            20  /* a slow disk may hold the recorder up for 1/20 of the time */
+#define SPARE            20 /* a slow disk may hold the recorder up for 1/20 of the time */
 #define BUSY_MS          20
 #define CREATE_BUSY_MS   2000
 #define CLOSE_BUSY_MS    500
@@ -97,22 +96,6 @@ static void committed(struct rec_writer *w, bool batch)
 	}
 }
 
-/*
- * In WAL mode: bring what was committed to the disk and the log back to its start. Errors can wait. This is where
- * a slow disk holds the recorder up, so one that takes long is asked less often.
- */
-static void sync_wal(struct rec_writer *w)
-{
-	uint64_t start = clock_mono_ns();
-	if (!w->wal || !w->wal_pages || (start < w->sync_at_ns && w->wal_pages < WAL_PAGES))
-		return;
-	int pages = 0, done = 0;
-	sqlite3_wal_checkpoint_v2(w->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &done);
-	w->wal_pages = pages > done ? pages - done : 0;
-	uint64_t end = clock_mono_ns(), every = w->opt.sync_every_s * NS_PER_S;
-	w->sync_at_ns = end + ((end - start) * SPARE > every ? (end - start) * SPARE : every);
-}
-
 /* Without a WAL each commit waits for the disk: a slow one gets them less often, but not too seldom. */
 static void spare_disk(struct rec_writer *w, uint64_t start)
 {
@@ -139,7 +122,8 @@ static int flush(struct rec_writer *w, enum flush how, struct err *e)
 	}
 	committed(w, batch);
 	spare_disk(w, start);
-	sync_wal(w);
+	if (how != FLUSH_FINAL)
+		sync_wal(w);
 	return 0;
 }
 
@@ -166,6 +150,7 @@ int rec_flush(struct rec_writer *w, struct err *e)
 void rec_tick_begin(struct rec_writer *w, uint64_t t_ns)
 {
 	w->in_tick = true;
+	w->tick_lost = 0;
 	w->tick_no++;
 	/* Time only goes forward, whatever the caller's clock does. */
 	w->tick_ns = t_ns > w->tick_ns ? t_ns : w->tick_ns + 1;
@@ -175,8 +160,8 @@ void rec_tick_begin(struct rec_writer *w, uint64_t t_ns)
 
 void rec_put_i64(struct rec_writer *w, uint32_t series, int64_t value)
 {
-	if (series < w->nseries && w->in_tick)
-		ticks_add(&w->log, series, value);
+	if (series < w->nseries && w->in_tick && ticks_add(&w->log, series, value))
+		w->tick_lost++;
 }
 
 void rec_put_f64(struct rec_writer *w, uint32_t series, double value)
@@ -216,6 +201,8 @@ int rec_tick_end(struct rec_writer *w, struct err *e)
 		return err_set(e, ENOMEM, "%s: out of memory, a tick is lost", w->path);
 	}
 	w->in_tick = false;
+	w->stats.lost_samples += w->tick_lost;
+	bool lost = w->tick_lost > 0;
 	uint64_t before = last_tick(&w->log);
 	if (is_over(w)) {
 		ticks_drop(&w->log);
@@ -228,10 +215,12 @@ int rec_tick_end(struct rec_writer *w, struct err *e)
 	gaps_tick(w);
 	if (w->tick_ns >= w->clock_ns + CLOCK_NS && !op_add_clock(w))
 		w->clock_ns = w->tick_ns;
+	int rc = lost ? err_set(e, ENOMEM, "%s: out of memory, values of a tick are lost", w->path)
+		      : 0;
 	if (!is_due(w, before ? w->tick_ns - before : 0))
-		return 0;
-	int rc = flush(w, kind_of_flush(w), e);
-	return rc == -EBUSY && !is_over(w) ? 0 : rc;
+		return rc;
+	int flushed = flush(w, kind_of_flush(w), e);
+	return flushed == -EBUSY && !is_over(w) ? rc : flushed ? flushed : rc;
 }
 
 void rec_writer_stats(const struct rec_writer *w, struct rec_writer_stats *ret)
@@ -277,11 +266,11 @@ static void choose_journal(struct rec_writer *w)
 
 static int make_tables(struct rec_writer *w)
 {
-	char sql[256];
+	char sql[512];
 	snprintf(
 		sql, sizeof(sql),
 		"PRAGMA page_size=4096; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=MEMORY;"
-		"PRAGMA synchronous=NORMAL; PRAGMA cache_size=-512;"
+		"PRAGMA synchronous=NORMAL; PRAGMA cache_size=-512; PRAGMA wal_autocheckpoint=0;"
 		"BEGIN; PRAGMA application_id=%d; PRAGMA user_version=%d;",
 		DB_APPLICATION_ID, DB_USER_VERSION);
 	int rc = db_exec(w->db, sql);
@@ -336,6 +325,7 @@ static void remove_files(const char *path)
 
 static void free_writer(struct rec_writer *w)
 {
+	sync_stop(w);
 	for (size_t i = 0; i < OP__COUNT; i++)
 		sqlite3_finalize(w->op_st[i]);
 	for (size_t i = 0; i < ST__COUNT; i++)
@@ -380,6 +370,7 @@ static struct rec_writer *new_writer(const char *path, const struct rec_options 
 	fill_options(&w->opt, options);
 	tail_state_reset(&w->tail);
 	w->tail_id = w->batch_id = w->event_id = 1;
+	w->sync.next_ns = clock_mono_ns() + w->opt.sync_every_s * NS_PER_S;
 	w->path = strdup(path);
 	if (w->path && !codec_init(&w->codec))
 		return w;
@@ -428,16 +419,19 @@ int rec_create(const char *path, const struct rec_options *options, struct rec_w
 
 static int last_facts(struct rec_writer *w)
 {
+	const struct {
+		const char *key;
+		uint64_t value;
+	} facts[] = {
+		{ "recording.ticks", w->stats.ticks },
+		{ "recording.samples", w->stats.samples },
+		{ "recording.lost_ticks", w->stats.lost_ticks },
+		{ "recording.lost_samples", w->stats.lost_samples },
+		{ "recording.lost_events", w->stats.lost_events },
+	};
 	int rc = rec_set(w, "state", "finished");
-	rc = rc ? rc : rec_setf(w, "recording.ticks", "%llu", (unsigned long long)w->stats.ticks);
-	rc = rc ? rc
-		: rec_setf(w, "recording.samples", "%llu", (unsigned long long)w->stats.samples);
-	rc = rc ? rc
-		: rec_setf(w, "recording.lost_ticks", "%llu",
-			   (unsigned long long)w->stats.lost_ticks);
-	rc = rc ? rc
-		: rec_setf(w, "recording.lost_events", "%llu",
-			   (unsigned long long)w->stats.lost_events);
+	for (size_t i = 0; !rc && i < sizeof(facts) / sizeof(*facts); i++)
+		rc = rec_setf(w, facts[i].key, "%llu", (unsigned long long)facts[i].value);
 	return rc ? rc : op_add_clock(w);
 }
 
@@ -447,6 +441,7 @@ int rec_close(struct rec_writer *w, struct err *e)
 		return 0;
 	w->in_tick = false;
 	ticks_drop(&w->log);
+	sync_stop(w);
 	sqlite3_busy_timeout(w->db, CLOSE_BUSY_MS);
 	int rc = last_facts(w);
 	if (rc)

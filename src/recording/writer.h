@@ -1,6 +1,7 @@
 /*
  * The inside of the writer, shared by its parts: writer.c (life, ticks, flushes), writer_ops.c (the rows of
- * the catalogue), writer_batch.c (columns), writer_events.c, writer_gaps.c. Private to src/recording/.
+ * the catalogue), writer_batch.c (columns), writer_events.c, writer_gaps.c, writer_sync.c (the disk).
+ * Private to src/recording/.
  *
  * Nothing reaches the file but in a flush, and a flush is one transaction: what is new waits in memory in
  * `ops` (rows of the catalogue), `log` (ticks) and `track` (events) until it is committed. Inside a flush errors
@@ -8,6 +9,8 @@
  */
 #ifndef SPOTTER_RECORDING_WRITER_H
 #define SPOTTER_RECORDING_WRITER_H
+
+#include <pthread.h>
 
 #include "base/buf.h"
 #include "base/map.h"
@@ -65,6 +68,21 @@ struct writer_track {
 	} next;
 };
 
+/* The thread that waits for the disk. Under lock: asked, busy, spare_until_ns. */
+struct writer_sync {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool running;
+	unsigned asked; /* what to do next */
+	bool busy;
+	uint64_t spare_until_ns; /* the disk is slow: not before */
+	uint64_t next_ns;        /* when the log is synced again */
+	int copied_at;           /* pages of the log when it was last copied into the file */
+	sqlite3 *db;             /* the thread's own */
+	int fd;                  /* of the log */
+};
+
 /* Statements that are not ops. */
 enum { ST_BEGIN, ST_COMMIT, ST_TAIL, ST_BATCH, ST_CHUNK, ST_EVENT, ST_EVENT_DEL, ST__COUNT };
 
@@ -97,6 +115,7 @@ struct rec_writer {
 	bool in_tick;
 	uint64_t tick_ns; /* of the tick that is open, or was last */
 	uint64_t tick_no;
+	uint64_t tick_lost; /* values of the open tick there was no memory for */
 	uint64_t flushed_ns, retry_ns, clock_ns;
 	struct tail_state tail;
 	int64_t tail_id, batch_id, event_id; /* the next ones */
@@ -106,8 +125,8 @@ struct rec_writer {
 	uint32_t ntracks, tracks_cap;
 	size_t event_values; /* held and not written */
 
-	int wal_pages;
-	uint64_t sync_at_ns;     /* by the clock: not before */
+	int wal_pages; /* of the log at the last commit */
+	struct writer_sync sync;
 	uint64_t spare_until_ns; /* the file system is slow: no flush before */
 	struct rec_writer_stats stats;
 };
@@ -127,6 +146,10 @@ int batch_write(struct rec_writer *w);
 int events_write(struct rec_writer *w, bool final);
 void events_committed(struct rec_writer *w);
 void events_free(struct rec_writer *w);
+
+/* writer_sync.c: after a commit, have the log synced where it is time; the end of that. */
+void sync_wal(struct rec_writer *w);
+void sync_stop(struct rec_writer *w);
 
 /* writer_gaps.c: at the end of each tick, close the gaps that were not confirmed. */
 void gaps_tick(struct rec_writer *w);

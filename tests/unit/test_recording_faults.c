@@ -87,7 +87,8 @@ enum { TICKS = 24, BATCH = 8 };
 
 struct progress {
 	unsigned flushed; /* ticks that are safe */
-	bool created, closed;
+	bool created;
+	bool closed; /* and nothing was said to be lost */
 };
 
 static void put_tick(struct rec_writer *w, const uint32_t *series, unsigned i)
@@ -108,7 +109,9 @@ static void put_tick(struct rec_writer *w, const uint32_t *series, unsigned i)
 static int short_run(const char *path, enum rec_journal journal, struct progress *p,
 		     int progress_fd)
 {
-	struct rec_options o = { .size = sizeof(o), .batch_ticks = BATCH, .journal = journal };
+	struct rec_options o = {
+		.size = sizeof(o), .batch_ticks = BATCH, .journal = journal, .one_thread = true
+	};
 	struct rec_writer *w;
 	uint32_t host, track, string, series[NSERIES];
 	int rc = rec_create(path, &o, &w, NULL);
@@ -133,8 +136,10 @@ static int short_run(const char *path, enum rec_journal journal, struct progress
 			rc = -EPIPE;
 	}
 	rec_notice(w, S, 0, "end", "that was it", NULL);
+	struct rec_writer_stats stats;
+	rec_writer_stats(w, &stats);
 	int closed = rec_close(w, NULL);
-	p->closed = !closed && !rc;
+	p->closed = !closed && !rc && !stats.lost_ticks && !stats.lost_samples;
 	if (progress_fd >= 0 && write(progress_fd, p, sizeof(*p)) != sizeof(*p))
 		rc = -EPIPE;
 	return rc ? rc : closed;
@@ -164,7 +169,7 @@ static void clean(struct fixture *f)
 {
 	static const char *const suffixes[] = { "", "-wal", "-shm", "-journal" };
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
-		char path[160];
+		char path[640];
 		snprintf(path, sizeof(path), "%s%s", f->path, suffixes[i]);
 		unlink(path);
 	}
@@ -319,7 +324,7 @@ static void test_each_allocation_of_the_reader_fails(void **state)
 
 static int fill_up(const char *folder)
 {
-	char path[160];
+	char path[640];
 	struct err e;
 	struct rec_options o = { .size = sizeof(o), .batch_ticks = 50 };
 	struct rec_writer *w;
