@@ -26,7 +26,7 @@
 #define MS NS_PER_MS
 
 struct fixture {
-	char folder[64], path[128];
+	char folder[64], path[512];
 	struct err e;
 };
 
@@ -48,7 +48,7 @@ static inline int tear_down(void **state)
 	struct fixture *f = *state;
 	static const char *const suffixes[] = { "", "-wal", "-shm", "-journal" };
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
-		char path[160];
+		char path[640];
 		snprintf(path, sizeof(path), "%s%s", f->path, suffixes[i]);
 		unlink(path);
 	}
@@ -75,7 +75,7 @@ static inline struct rec_reader *open_it(struct fixture *f)
 
 static inline bool exists(const struct fixture *f, const char *suffix)
 {
-	char path[160];
+	char path[640];
 	snprintf(path, sizeof(path), "%s%s", f->path, suffix);
 	return !access(path, F_OK);
 }

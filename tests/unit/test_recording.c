@@ -564,6 +564,45 @@ static void test_rollback_journal(void **state)
 	rec_reader_free(r);
 }
 
+/* The log is begun anew many times, by the thread and without it, while somebody reads. */
+static void test_long_log(void **state)
+{
+	struct fixture *f = *state;
+	for (int one = 0; one < 2; one++) {
+		struct rec_options o = {
+			.size = sizeof(o), .batch_ticks = 100, .sync_every_s = 1, .one_thread = one
+		};
+		struct rec_writer *w = create(f, &o);
+		uint32_t s[NSERIES];
+		make_series(w, s);
+		assert_int_equal(rec_flush(w, &f->e), 0);
+		struct rec_reader *r = open_it(f);
+		for (unsigned i = 0; i < 4000; i += 2) {
+			add_ticks(w, s, i, i + 2);
+			int rc = rec_flush(w, &f->e);
+			assert_true(rc == 0 || rc == -EBUSY);
+			if (i % 500)
+				continue;
+			assert_true(rec_refresh(r, &f->e) >= 0);
+			struct rec_points p;
+			assert_int_equal(rec_read(r, s[3], 0, UINT64_MAX, &p, &f->e), 0);
+			assert_true(p.n >= i);
+			rec_points_free(&p);
+		}
+		assert_true(rec_refresh(r, &f->e) >= 0);
+		rec_reader_free(r);
+		struct rec_writer_stats stats;
+		rec_writer_stats(w, &stats);
+		assert_int_equal(stats.lost_ticks, 0);
+		assert_int_equal(rec_close(w, &f->e), 0);
+		assert_false(exists(f, "-wal") || exists(f, "-shm"));
+		r = open_it(f);
+		check_all(r, 4000);
+		rec_reader_free(r);
+		unlink(f->path);
+	}
+}
+
 static void test_closing_while_read(void **state)
 {
 	struct fixture *f = *state;
@@ -581,6 +620,39 @@ static void test_closing_while_read(void **state)
 	r = open_it(f);
 	check_all(r, 60);
 	rec_reader_free(r);
+}
+
+/* Recordings made by the first version are readable for ever. (doc/recording.md is held to the same two.) */
+static void test_old_recordings(void **state)
+{
+	struct fixture *f = *state;
+	static const struct {
+		const char *name;
+		unsigned ticks, steps;
+	} old[] = { { "v1-finished", 90, 90 }, { "v1-growing", 86, 90 } };
+	char own[sizeof(f->path)];
+	memcpy(own, f->path, sizeof(own));
+	for (size_t i = 0; i < sizeof(old) / sizeof(*old); i++) {
+		int64_t *rows;
+		size_t n;
+		const char *root = getenv("SOURCE_ROOT");
+		snprintf(f->path, sizeof(f->path), "%s/tests/fixtures/recording/%s.spot",
+			 root ? root : ".", old[i].name);
+		struct rec_reader *r = open_it(f);
+		check_all(r, old[i].ticks);
+		const struct rec_track_info *t;
+		assert_int_equal(rec_tracks(r, &t), 1);
+		assert_int_equal(rec_read_events(r, t->id, 0, UINT64_MAX, &rows, &n, &f->e), 0);
+		assert_int_equal(n, old[i].steps);
+		assert_int_equal(rows[8 * 7 + STEP_INPUT_WAIT], 8000);
+		free(rows);
+		const struct rec_gap_info *g;
+		assert_int_equal(rec_gaps(r, &g), 1);
+		assert_string_equal(g->reason, "no permission");
+		assert_string_equal(rec_string_get(r, 1), "forward");
+		rec_reader_free(r);
+	}
+	memcpy(f->path, own, sizeof(own));
 }
 
 static void write_file(const char *path, const char *content, size_t len)
@@ -613,7 +685,7 @@ static void test_what_is_no_recording(void **state)
 	assert_refused(f, -EINVAL, "not a recording");
 	unlink(f->path);
 
-	char path[128];
+	char path[sizeof(f->path)];
 	snprintf(path, sizeof(path), "%s", f->path);
 	snprintf(f->path, sizeof(f->path), "%s", f->folder);
 	assert_refused(f, -EISDIR, "folder");
@@ -637,7 +709,7 @@ static void test_where_it_cannot_be_written(void **state)
 {
 	struct fixture *f = *state;
 	struct rec_writer *w = NULL;
-	char path[256];
+	char path[640];
 	write_file(f->path, "precious", 8);
 	assert_int_equal(rec_create(f->path, NULL, &w, &f->e), -EEXIST);
 	assert_non_null(strstr(f->e.text, "exists already"));
@@ -672,7 +744,9 @@ int main(void)
 		TEST(test_events),
 		TEST(test_charts),
 		TEST(test_rollback_journal),
+		TEST(test_long_log),
 		TEST(test_closing_while_read),
+		TEST(test_old_recordings),
 		TEST(test_what_is_no_recording),
 		TEST(test_where_it_cannot_be_written),
 	};

@@ -29,7 +29,7 @@ static void file_path(const struct fixture *f, const char *suffix, char *ret, si
 
 static char *load(const struct fixture *f, const char *suffix, size_t *ret_len)
 {
-	char path[160];
+	char path[640];
 	file_path(f, suffix, path, sizeof(path));
 	FILE *file = fopen(path, "r");
 	assert_non_null(file);
@@ -45,7 +45,7 @@ static char *load(const struct fixture *f, const char *suffix, size_t *ret_len)
 
 static void store(const struct fixture *f, const char *suffix, const char *data, size_t len)
 {
-	char path[160];
+	char path[640];
 	file_path(f, suffix, path, sizeof(path));
 	FILE *file = fopen(path, "w");
 	assert_non_null(file);
@@ -157,7 +157,7 @@ static void test_read_only_folder(void **state)
 	struct fixture *f = *state;
 	static const enum rec_journal journals[] = { REC_JOURNAL_WAL, REC_JOURNAL_ROLLBACK };
 	for (size_t i = 0; i < 2; i++) {
-		char shm[160], wal[160];
+		char shm[640], wal[640];
 		killed_run(f, journals[i]);
 		file_path(f, "-shm", shm, sizeof(shm));
 		file_path(f, "-wal", wal, sizeof(wal));
@@ -185,7 +185,7 @@ static void test_copies(void **state)
 	store(&copy, "", data, len);
 	store(&copy, "-wal", wal, wal_len);
 	check_open(&copy, TICKS);
-	char path[160];
+	char path[640];
 	static const char *const suffixes[] = { "-wal", "-shm" };
 	for (size_t i = 0; i < 2; i++) {
 		file_path(&copy, suffixes[i], path, sizeof(path));
@@ -315,7 +315,7 @@ static void test_flipped_log(void **state)
 		wal[at] ^= 0x10;
 		store(f, "", data, len);
 		store(f, "-wal", wal, wal_len);
-		char shm[160];
+		char shm[640];
 		file_path(f, "-shm", shm, sizeof(shm));
 		unlink(shm);
 		assert_true(survives(f, &damaged));
