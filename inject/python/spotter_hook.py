@@ -445,7 +445,35 @@ _PARTS = {
 }
 
 
-def imported(name, module):
+def prepared(finder, name, path, target):
+    """The spec of a module we wait for, as the finders after ours find it; its loader will tell us when the
+    module has run."""
+    for other in sys.meta_path:
+        find = getattr(other, 'find_spec', None)
+        if other is finder or find is None:
+            continue
+        spec = find(name, path, target)
+        if spec is not None:
+            break
+    else:
+        return None
+    loader = spec.loader
+    run = loader.exec_module
+
+    def exec_module(module):
+        del loader.exec_module  # the loader is what it was
+        run(module)
+        try:
+            _imported(name, module)
+        except Exception as e:
+            if not _wire.ours(e):
+                raise
+
+    loader.exec_module = exec_module
+    return spec
+
+
+def _imported(name, module):
     """A module we wait for has been imported."""
     global _hook
     if _hook is None:
