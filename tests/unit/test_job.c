@@ -185,7 +185,7 @@ static void ignoring(void *arg)
 		if (!pid) {
 			live_burn_ms(60);
 			live_write_read(1 << 20);
-			usleep(60000); /* seen after all of it */
+			usleep(400000); /* seen after all of it, also on a busy host */
 			_exit(0);
 		}
 		while (!kill(pid, 0))
