@@ -52,7 +52,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#if !defined(CLOCK_MONOTONIC) || !defined(MAP_ANONYMOUS) || !defined(O_CLOEXEC)
+#if defined(__STRICT_ANSI__) && !defined(_GNU_SOURCE) && !defined(_DEFAULT_SOURCE)
 #error "spotter/mark.h needs -std=gnu99 or later, or _GNU_SOURCE defined before the first #include"
 #endif
 
