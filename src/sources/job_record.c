@@ -365,6 +365,9 @@ void job_record_totals(struct job *j)
 				 (long long)j->total[totals[i].counter]);
 	rec_setf(j->env.w, "job.max_rss_bytes", "%lld", (long long)j->max_rss);
 	rec_setf(j->env.w, "job.processes", "%llu", (unsigned long long)j->processes);
+	if (j->tasks->reader->helper_ns)
+		rec_setf(j->env.w, "self.helper_cpu_ns", "%llu",
+			 (unsigned long long)j->tasks->reader->helper_ns(j->tasks->state));
 	rec_setf(j->env.w, "job.lost_children", "%llu", (unsigned long long)j->lost_children);
 }
 

@@ -19,7 +19,7 @@
 #include "base/io.h"
 
 /* As measured with caches as cold as they are at one pass a second. */
-#define BPF_LOAD_NS 25000000 /* to open and load the program */
+#define BPF_LOAD_NS 40000000 /* to open and load the program */
 #define BPF_PASS_NS 30000    /* one pass, without tasks */
 #define BPF_HOST_NS 700      /* per task of the host that is looked at */
 #define BPF_TASK_NS 1500     /* per task that is read */

@@ -152,6 +152,8 @@ struct task_reader {
 	int (*read)(void *state, struct task_table *t);
 	void (*forget)(void *state, struct task *task); /* release task->reader and threads' fds */
 	void (*close)(void *state);
+	/* CPU time that it used in other processes than this one; NULL: none. */
+	uint64_t (*helper_ns)(const void *state);
 };
 
 extern const struct task_reader task_reader_proc;

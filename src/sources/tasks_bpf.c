@@ -35,6 +35,7 @@ struct bpf_reader {
 	struct bpf_entry *list;      /* of all processes */
 	size_t n, cap;
 	uint32_t run;         /* of the iterator: a pass may take two */
+	uint64_t load_ns;     /* CPU time of the child that loaded the program */
 	int root;             /* /proc, for what the iterator says only about */
 	uint64_t vague_pages; /* the kernel's counters of memory are right to so many */
 	uint64_t page_bytes;
@@ -415,7 +416,7 @@ static int open_reader(const struct tasks_config *config, void **ret_state, stru
 	/* Three counters, each with a batch of max(32, 2 per CPU) on each CPU. */
 	r->vague_pages = 3 * ncpus * (ncpus > 16 ? 2 * ncpus : 32);
 	r->root = open(config->proc_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int rc = tasks_bpf_load(config, &r->fds, e);
+	int rc = tasks_bpf_load(config, &r->fds, &r->load_ns, e);
 	if (!rc) {
 		void *p = mmap(NULL, sizeof(*r->pass), PROT_READ | PROT_WRITE, MAP_SHARED,
 			       r->fds.pass, 0);
@@ -435,10 +436,17 @@ static int probe(const struct tasks_config *config, struct buf *why)
 {
 	struct err e = { 0 };
 	struct tasks_bpf_fds fds = { -1, -1, -1 };
-	int rc = tasks_bpf_load(config, &fds, &e);
+	uint64_t cpu_ns = 0;
+	int rc = tasks_bpf_load(config, &fds, &cpu_ns, &e);
 	buf_adds(why, rc ? e.text : "the BPF task iterator loads");
 	tasks_bpf_close(&fds);
 	return rc;
+}
+
+static uint64_t helper_ns(const void *state)
+{
+	const struct bpf_reader *r = state;
+	return r->load_ns;
 }
 
 const struct task_reader task_reader_bpf = {
@@ -449,4 +457,5 @@ const struct task_reader task_reader_bpf = {
 	.read = read_all,
 	.forget = forget,
 	.close = close_reader,
+	.helper_ns = helper_ns,
 };

@@ -8,10 +8,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/embed.h"
 #include "base/io.h"
 #include "sources/bpf/task_iter.h"
@@ -126,7 +128,8 @@ static int receive_result(int socket, struct tasks_bpf_fds *ret)
 	return 0;
 }
 
-static int load_in_child(const struct tasks_config *config, struct tasks_bpf_fds *ret)
+static int load_in_child(const struct tasks_config *config, struct tasks_bpf_fds *ret,
+			 uint64_t *ret_cpu_ns)
 {
 	int pair[2];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
@@ -146,8 +149,11 @@ static int load_in_child(const struct tasks_config *config, struct tasks_bpf_fds
 		rc = receive_result(pair[0], ret);
 		if (rc == -ETIMEDOUT)
 			kill(pid, SIGKILL);
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		struct rusage ru = { 0 };
+		while (wait4(pid, NULL, 0, &ru) < 0 && errno == EINTR)
 			;
+		*ret_cpu_ns = (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * NS_PER_S +
+			      (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * NS_PER_US;
 	}
 	close(pair[0]);
 	return rc;
@@ -163,13 +169,14 @@ void tasks_bpf_close(struct tasks_bpf_fds *fds)
 	}
 }
 
-int tasks_bpf_load(const struct tasks_config *config, struct tasks_bpf_fds *ret, struct err *e)
+int tasks_bpf_load(const struct tasks_config *config, struct tasks_bpf_fds *ret,
+		   uint64_t *ret_cpu_ns, struct err *e)
 {
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
 		return err_set(e, ENOTSUP,
 			       "/sys/kernel/btf/vmlinux is not there: the kernel was built without "
 			       "type information (CONFIG_DEBUG_INFO_BTF)");
-	int rc = load_in_child(config, ret);
+	int rc = load_in_child(config, ret, ret_cpu_ns);
 	if (rc == -EPERM || rc == -EACCES)
 		return err_set(e, -rc,
 			       "the kernel refuses BPF programs: root, or CAP_BPF and CAP_PERFMON, "
