@@ -1,7 +1,8 @@
 /*
- * What a recording costs: CPU per sample appended, bytes per sample at rest, time for a chart; beside one SQLite
- * row per sample and a table of MLflow's shape, in the same run. Values are made up beforehand, after what
- * /proc shows: counters in clock ticks, memory in pages, noise in ns, much that stands still.
+ * What a recording costs: CPU per sample appended, bytes per sample at rest, time for a chart;
+ * beside one SQLite row per sample and a table of MLflow's shape, in the same run. Values are made
+ * up beforehand, after what /proc shows: counters in clock ticks, memory in pages, noise in ns,
+ * much that stands still.
  *
  *   bench-recording [FOLDER]
  */
@@ -178,7 +179,7 @@ static void show(const char *what, const struct result *r)
 	       r->cpu_s * 1e9 / r->samples, r->bytes / r->samples);
 }
 
-/* ---------------------------------------------------------------------------------- spotter's recording */
+/* -------------------------------------------------------------------------- spotter's recording */
 
 static void charts(const char *path)
 {
@@ -253,7 +254,7 @@ static void record(const char *folder, const struct load *l, const enum metric_i
 	unlink(path);
 }
 
-/* -------------------------------------------------------------------------------------------- the others */
+/* ----------------------------------------------------------------------------------- the others */
 
 static void must(sqlite3 *db, const char *sql)
 {

@@ -1,8 +1,9 @@
 /*
- * Rice codes: small numbers in few bits. Values stand in blocks of 64, each block with the parameter k that
- * fits it best: 6 bits of k, then for each value u the quotient u >> k as that many zero bits and a one, then
- * the low k bits of u. A quotient of BITS_ESCAPE stands for "the whole value follows in 64 bits". k = 63 says that
- * the whole block is zeros. Bits fill bytes from the least significant one.
+ * Rice codes: small numbers in few bits. Values stand in blocks of 64, each block with the
+ * parameter k that fits it best: 6 bits of k, then for each value u the quotient u >> k as that
+ * many zero bits and a one, then the low k bits of u. A quotient of BITS_ESCAPE stands for "the
+ * whole value follows in 64 bits". k = 63 says that the whole block is zeros. Bits fill bytes from
+ * the least significant one.
  */
 #ifndef SPOTTER_RECORDING_BITS_H
 #define SPOTTER_RECORDING_BITS_H

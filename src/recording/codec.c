@@ -1,8 +1,8 @@
 /*
- * The column codec; see codec.h. A column becomes its first value and n - 1 residuals: differences from the
- * first value, from the value before, or from the difference before, divided by what divides them all (a
- * memory gauge moves in pages, a CPU counter in clock ticks). The residuals are stored in the shorter of
- * two ways: Rice codes in blocks of 64, or byte planes under zstd.
+ * The column codec; see codec.h. A column becomes its first value and n - 1 residuals: differences
+ * from the first value, from the value before, or from the difference before, divided by what
+ * divides them all (a memory gauge moves in pages, a CPU counter in clock ticks). The residuals are
+ * stored in the shorter of two ways: Rice codes in blocks of 64, or byte planes under zstd.
  */
 #include "recording/codec.h"
 
@@ -112,7 +112,7 @@ int codec_unsqueeze(struct codec *c, void *dst, size_t len, const void *src, siz
 	return ZSTD_isError(n) || n != len ? -EBADMSG : 0;
 }
 
-/* ---------------------------------------------------------------------------------------- encoding */
+/* ------------------------------------------------------------------------------------- encoding */
 
 static uint64_t gcd(uint64_t a, uint64_t b)
 {
@@ -193,7 +193,9 @@ static void split_planes(const uint64_t *r, size_t n, unsigned planes, uint8_t *
 			*out++ = (uint8_t)(r[i] >> (8 * k));
 }
 
-/* The residuals, in the shortest packing; returns the end. p has room for n * 8 + BITS_PAD bytes. */
+/*
+ * The residuals, in the shortest packing; returns the end. p has room for n * 8 + BITS_PAD bytes.
+ */
 static uint8_t *pack(struct codec *c, size_t n, uint8_t *head, uint8_t *p)
 {
 	unsigned planes = plane_count(c->residual, n);
@@ -290,7 +292,9 @@ static int decimals(const int64_t *bits, size_t n, int64_t *out)
 	return k;
 }
 
-/* Bits of a double as an integer of the same order, so that near values are near. Its own inverse. */
+/*
+ * Bits of a double as an integer of the same order, so that near values are near. Its own inverse.
+ */
 static int64_t ordered(int64_t bits)
 {
 	return bits < 0 ? bits ^ INT64_MAX : bits;
@@ -315,7 +319,7 @@ int codec_encode_f64(struct codec *c, const int64_t *bits, size_t n, struct buf 
 	return rc;
 }
 
-/* ---------------------------------------------------------------------------------------- decoding */
+/* ------------------------------------------------------------------------------------- decoding */
 
 static int join_planes(const uint8_t *p, size_t n, unsigned planes, uint64_t *r)
 {
@@ -403,7 +407,7 @@ int codec_decode_f64(struct codec *c, const uint8_t *data, size_t len, int64_t *
 	return rc;
 }
 
-/* --------------------------------------------------------------------------------------- checksums */
+/* ------------------------------------------------------------------------------------ checksums */
 
 uint32_t codec_crc(const struct codec *c, const void *data, size_t len)
 {

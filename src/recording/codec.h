@@ -1,9 +1,10 @@
 /*
- * The column codec: n values of int64_t or double to bytes and back, without loss. Pure functions over
- * memory; knows nothing of SQLite, series or time. doc/recording.md gives the format to the byte.
+ * The column codec: n values of int64_t or double to bytes and back, without loss. Pure functions
+ * over memory; knows nothing of SQLite, series or time. doc/recording.md gives the format to the
+ * byte.
  *
- * The decoder is total: whatever bytes it is given, it fills exactly n values or returns -EBADMSG, reads
- * nothing outside, and allocates no more than n (at most CODEC_MAX) asks for.
+ * The decoder is total: whatever bytes it is given, it fills exactly n values or returns -EBADMSG,
+ * reads nothing outside, and allocates no more than n (at most CODEC_MAX) asks for.
  */
 #ifndef SPOTTER_RECORDING_CODEC_H
 #define SPOTTER_RECORDING_CODEC_H
@@ -40,7 +41,10 @@ int codec_encode_f64(struct codec *c, const int64_t *bits, size_t n, struct buf 
 int codec_decode_i64(struct codec *c, const uint8_t *data, size_t len, int64_t *v, size_t n);
 int codec_decode_f64(struct codec *c, const uint8_t *data, size_t len, int64_t *bits, size_t n);
 
-/* zstd over any bytes, for callers with larger blocks. Sizes, or -ENOSPC (larger than cap), -ENOMEM. */
+/*
+ * zstd over any bytes, for callers with larger blocks. Sizes, or -ENOSPC (larger than cap),
+ * -ENOMEM.
+ */
 int64_t codec_squeeze(struct codec *c, void *dst, size_t cap, const void *src, size_t len);
 /* 0 if exactly len bytes came out, else -EBADMSG or -ENOMEM. */
 int codec_unsqueeze(struct codec *c, void *dst, size_t len, const void *src, size_t src_len);

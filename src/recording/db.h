@@ -1,6 +1,6 @@
 /*
- * What the writer and the reader share about SQLite: the schema, errors in words, prepared statements.
- * Private to src/recording/.
+ * What the writer and the reader share about SQLite: the schema, errors in words, prepared
+ * statements. Private to src/recording/.
  */
 #ifndef SPOTTER_RECORDING_DB_H
 #define SPOTTER_RECORDING_DB_H

@@ -1,6 +1,6 @@
 /*
- * Which journal is safe where. WAL needs memory shared by all who have the file open, which file systems
- * that span machines do not give, and FUSE may not; there a rollback journal is used.
+ * Which journal is safe where. WAL needs memory shared by all who have the file open, which file
+ * systems that span machines do not give, and FUSE may not; there a rollback journal is used.
  */
 #include "recording/db.h"
 

@@ -9,7 +9,10 @@
 
 #include "base/io.h"
 
-/* Start time and state of a process. The name in /proc/PID/stat may hold anything: look from its end. */
+/*
+ * Start time and state of a process. The name in /proc/PID/stat may hold anything: look from its
+ * end.
+ */
 static int read_start(int pid, uint64_t *ret_start, char *ret_state)
 {
 	char path[64], text[1024];

@@ -1,6 +1,6 @@
 /*
- * Who writes a recording: a process is known by its boot, pid and start time, since pids come again. Private
- * to src/recording/.
+ * Who writes a recording: a process is known by its boot, pid and start time, since pids come
+ * again. Private to src/recording/.
  */
 #ifndef SPOTTER_RECORDING_LIVE_H
 #define SPOTTER_RECORDING_LIVE_H

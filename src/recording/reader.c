@@ -1,6 +1,7 @@
 /*
- * The reader: opening a recording in whatever state it was left, refreshing, and what is asked of the catalogue.
- * Files come from anywhere, so SQLite is told to trust nothing in them; see reader.h for the parts.
+ * The reader: opening a recording in whatever state it was left, refreshing, and what is asked of
+ * the catalogue. Files come from anywhere, so SQLite is told to trust nothing in them; see reader.h
+ * for the parts.
  */
 #include "recording/reader.h"
 
@@ -18,12 +19,13 @@
 #define BUSY_MS      250
 #define OPEN_BUSY_MS 2000
 
-/* ------------------------------------------------------------------------------------------- opening */
+/* -------------------------------------------------------------------------------------- opening */
 
 /*
- * Ways to open, tried in turn. A recorder that was killed may leave a log that has to be read together with the
- * file: SQLite does that by itself where it may write beside the file. Where it may not (a read-only folder, a
- * copy), the log is read without shared memory, and as a last resort left out.
+ * Ways to open, tried in turn. A recorder that was killed may leave a log that has to be read
+ * together with the file: SQLite does that by itself where it may write beside the file. Where it
+ * may not (a read-only folder, a copy), the log is read without shared memory, and as a last resort
+ * left out.
  */
 static const struct way {
 	int flags;
@@ -228,7 +230,7 @@ void rec_reader_free(struct rec_reader *r)
 	free(r);
 }
 
-/* ---------------------------------------------------------------------------------------- refreshing */
+/* ----------------------------------------------------------------------------------- refreshing */
 
 int reader_begin(struct rec_reader *r, struct err *e)
 {
@@ -280,7 +282,7 @@ int rec_refresh(struct rec_reader *r, struct err *e)
 	return r->newer;
 }
 
-/* -------------------------------------------------------------------------------------- being asked */
+/* ---------------------------------------------------------------------------------- being asked */
 
 uint64_t rec_damaged(const struct rec_reader *r)
 {

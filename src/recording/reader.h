@@ -1,11 +1,12 @@
 /*
- * The inside of the reader, shared by its parts: reader.c (open, refresh), reader_catalogue.c (entities, series,
- * facts: what is small and kept in memory), reader_chunks.c (columns from the file), reader_points.c and
- * reader_chart.c (what callers get), reader_events.c. Private to src/recording/.
+ * The inside of the reader, shared by its parts: reader.c (open, refresh), reader_catalogue.c
+ * (entities, series, facts: what is small and kept in memory), reader_changes.c, reader_tail.c,
+ * reader_chunks.c (columns from the file), reader_points.c and reader_chart.c (what callers get),
+ * reader_events.c. Private to src/recording/.
  *
- * The reader stands at the last rec_refresh: the list of batches and the decoded tail are of one moment, and
- * chunks never change once written, so reads between two refreshes agree with each other and need no
- * transaction. Only events and strings are looked up in the file as it is.
+ * The reader stands at the last rec_refresh: the list of batches and the decoded tail are of one
+ * moment, and chunks never change once written, so reads between two refreshes agree with each
+ * other and need no transaction. Only events and strings are looked up in the file as it is.
  */
 #ifndef SPOTTER_RECORDING_READER_H
 #define SPOTTER_RECORDING_READER_H
@@ -36,9 +37,8 @@ struct reader_series {
 };
 
 struct reader_track {
-	int ncolumns; /* in the file */
-	int8_t to
-		[64]; /* where each column of the file goes in a row that callers get, -1: nowhere */
+	int ncolumns;  /* in the file */
+	int8_t to[64]; /* by column of the file: its place in a row that callers get; -1: none */
 };
 
 struct reader_clock {
@@ -54,6 +54,7 @@ struct reader_clock {
 
 /* Room for one more item of size bytes; the arrays may move. 0 or -ENOMEM. */
 int reader_grow(void *array, size_t size);
+#define READER_GROW(array) reader_grow(&(array), sizeof(*(array).at))
 
 /* Statements that stay prepared. */
 enum {
@@ -127,9 +128,26 @@ struct rec_reader {
 /* reader_catalogue.c: bring the tables in memory up to date, inside a transaction. 0 or -errno. */
 int catalogue_load(struct rec_reader *r, struct err *e);
 void catalogue_free(struct rec_reader *r);
-struct rec_entity_info *catalogue_entity(const struct rec_reader *r, uint32_t id); /* or NULL */
 /* Place of a series in serieses, or -ENOENT. */
 int64_t catalogue_series(const struct rec_reader *r, uint32_t id);
+
+struct rec_entity_info *catalogue_entity(const struct rec_reader *r, uint32_t id); /* or NULL */
+int catalogue_read_entity(sqlite3_stmt *st, struct rec_entity_info *ret);
+void catalogue_free_entity(struct rec_entity_info *e);
+
+/*
+ * One row of a table into memory; column 0 is the rowid. 0 or -ENOMEM: damage is counted, not an
+ * error.
+ */
+typedef int reader_row_fn(struct rec_reader *r, sqlite3_stmt *st);
+reader_row_fn reader_batch_row, reader_tail_row; /* reader_tail.c */
+reader_row_fn reader_change_row;                 /* reader_changes.c */
+
+static inline int reader_damaged(struct rec_reader *r)
+{
+	r->damaged++;
+	return 0;
+}
 
 /* One chunk's summary, as it stands in the file. */
 struct chunk_summary {
@@ -147,9 +165,9 @@ struct chunk_values {
 };
 
 /*
- * reader_chunks.c. chunk_open positions on the chunk of a series (by its place) in a batch (by its place): 1 it is
- * there, 0 it is not or is damaged (then counted), or -errno. Until chunk_done its summary and values can be had;
- * chunk_values gives -EBADMSG (counted) where they are damaged.
+ * reader_chunks.c. chunk_open positions on the chunk of a series (by its place) in a batch (by its
+ * place): 1 it is there, 0 it is not or is damaged (then counted), or -errno. Until chunk_done its
+ * summary and values can be had; chunk_values gives -EBADMSG (counted) where they are damaged.
  */
 int chunk_open(struct rec_reader *r, size_t batch, size_t series, struct chunk_summary *ret);
 int chunk_values(struct rec_reader *r, size_t batch, size_t series, const struct chunk_summary *s,

@@ -1,7 +1,8 @@
 /*
- * What is small and kept in memory: facts, entities, series, tracks, notices, gaps, clocks, the list of batches,
- * and the decoded tail. Tables only grow, so a refresh reads the rows behind the last one seen; rows
- * that were changed are named in the table `change`. One function per table takes one row.
+ * What is small and kept in memory: facts, entities, series, tracks, notices, gaps, clocks, the
+ * list of batches, and the decoded tail. Tables only grow, so a refresh reads the rows behind the
+ * last one seen; rows that were changed are named in the table `change`. One function per table
+ * takes one row.
  */
 #include "recording/reader.h"
 
@@ -11,15 +12,13 @@
 
 #define HOLE_MAX 65536 /* ids of series may be missing (damage), but not many: arrays go by id */
 
-typedef int row_fn(struct rec_reader *r, sqlite3_stmt *st);
-
-static row_fn metric_row, entity_row, series_row, track_row, notice_row, gap_row, clock_row,
-	event_row, change_row, batch_row, tail_row;
+static reader_row_fn metric_row, entity_row, series_row, track_row, notice_row, gap_row, clock_row,
+	event_row;
 
 /* Column 0 is the rowid, by which all are read in order. */
 static const struct {
 	const char *sql;
-	row_fn *row;
+	reader_row_fn *row;
 } tables[CATALOGUE__COUNT] = {
 	[CATALOGUE_METRIC] = { "SELECT id,name,unit,kind,type FROM metric WHERE id>?1 ORDER BY id",
 			       metric_row },
@@ -41,11 +40,12 @@ static const struct {
 			      clock_row },
 	[CATALOGUE_EVENT] = { "SELECT id,t0,t1 FROM event WHERE id>?1 ORDER BY id", event_row },
 	[CATALOGUE_CHANGE] = { "SELECT id,what,row FROM change WHERE id>?1 ORDER BY id",
-			       change_row },
-	[CATALOGUE_BATCH] = { "SELECT id,t0,t1,n FROM batch WHERE id>?1 ORDER BY id", batch_row },
+			       reader_change_row },
+	[CATALOGUE_BATCH] = { "SELECT id,t0,t1,n FROM batch WHERE id>?1 ORDER BY id",
+			      reader_batch_row },
 	[CATALOGUE_TAIL] = { "SELECT id,data FROM tail WHERE id>?1 AND batch="
 			     "(SELECT coalesce(max(id),0)+1 FROM batch) ORDER BY id",
-			     tail_row },
+			     reader_tail_row },
 };
 
 int reader_grow(void *array, size_t size)
@@ -61,8 +61,6 @@ int reader_grow(void *array, size_t size)
 	a->cap = cap;
 	return 0;
 }
-
-#define GROW(array) reader_grow(&(array), sizeof(*(array).at))
 
 /* The text of a column in malloc'ed memory; NULL stays NULL. */
 static int copy_text(sqlite3_stmt *st, int column, char **ret)
@@ -83,12 +81,6 @@ static int copy_name(sqlite3_stmt *st, int column, char **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
-static int damaged(struct rec_reader *r)
-{
-	r->damaged++;
-	return 0;
-}
-
 static int metric_row(struct rec_reader *r, sqlite3_stmt *st)
 {
 	struct rec_series_info m = { .metric = -1 };
@@ -97,7 +89,7 @@ static int metric_row(struct rec_reader *r, sqlite3_stmt *st)
 	const char *type = (const char *)sqlite3_column_text(st, 4);
 	m.kind = kind && !strcmp(kind, "counter") ? METRIC_COUNTER : METRIC_GAUGE;
 	m.type = type && !strcmp(type, "f64") ? METRIC_F64 : METRIC_I64;
-	if (GROW(r->metric_info) || copy_name(st, 1, &name) || copy_name(st, 2, &unit) ||
+	if (READER_GROW(r->metric_info) || copy_name(st, 1, &name) || copy_name(st, 2, &unit) ||
 	    map_put(&r->metrics, (uint64_t)sqlite3_column_int64(st, 0), r->metric_info.n)) {
 		free(name);
 		free(unit);
@@ -119,13 +111,13 @@ static enum entity_kind kind_of(const char *name)
 	return kind;
 }
 
-static void free_entity(struct rec_entity_info *e)
+void catalogue_free_entity(struct rec_entity_info *e)
 {
 	free((char *)(uintptr_t)e->name);
 	free((char *)(uintptr_t)e->attrs);
 }
 
-static int read_entity(sqlite3_stmt *st, struct rec_entity_info *ret)
+int catalogue_read_entity(sqlite3_stmt *st, struct rec_entity_info *ret)
 {
 	char *name = NULL, *attrs = NULL;
 	if (copy_name(st, 3, &name) || copy_text(st, 7, &attrs)) {
@@ -149,8 +141,8 @@ static int entity_row(struct rec_reader *r, sqlite3_stmt *st)
 {
 	int64_t id = sqlite3_column_int64(st, 0);
 	if (id < 1 || id > UINT32_MAX)
-		return damaged(r);
-	if (GROW(r->entities) || read_entity(st, &r->entities.at[r->entities.n]))
+		return reader_damaged(r);
+	if (READER_GROW(r->entities) || catalogue_read_entity(st, &r->entities.at[r->entities.n]))
 		return -ENOMEM;
 	r->entities.n++;
 	return 0;
@@ -163,10 +155,10 @@ static int series_row(struct rec_reader *r, sqlite3_stmt *st)
 	if (id < 0 || (uint64_t)id > r->serieses.n + HOLE_MAX || entity < 1 ||
 	    entity > UINT32_MAX ||
 	    !map_get(&r->metrics, (uint64_t)sqlite3_column_int64(st, 2), &metric))
-		return damaged(r);
+		return reader_damaged(r);
 	struct rec_series_info s = r->metric_info.at[metric];
 	char *source;
-	if (GROW(r->serieses) || GROW(r->series) || copy_name(st, 3, &source))
+	if (READER_GROW(r->serieses) || READER_GROW(r->series) || copy_name(st, 3, &source))
 		return -ENOMEM;
 	s.id = (uint32_t)id;
 	s.entity = (uint32_t)entity;
@@ -219,8 +211,8 @@ static int track_row(struct rec_reader *r, sqlite3_stmt *st)
 	struct reader_track t = { 0 };
 	char *name = NULL, *list = NULL;
 	if (id < 0 || id > UINT32_MAX || entity < 1 || entity > UINT32_MAX || !columns)
-		return damaged(r);
-	if (GROW(r->tracks) || GROW(r->track) || copy_name(st, 2, &name))
+		return reader_damaged(r);
+	if (READER_GROW(r->tracks) || READER_GROW(r->track) || copy_name(st, 2, &name))
 		return -ENOMEM;
 	int kind = 0;
 	while (kind < TRACK__COUNT && strcmp(track_info((enum track_kind)kind)->name, name))
@@ -228,7 +220,7 @@ static int track_row(struct rec_reader *r, sqlite3_stmt *st)
 	kind = kind < TRACK__COUNT ? kind : -1;
 	if (!map_columns(&t, kind, columns)) {
 		free(name);
-		return damaged(r);
+		return reader_damaged(r);
 	}
 	list = strdup(kind >= 0 ? track_info((enum track_kind)kind)->columns : columns);
 	if (!list) {
@@ -257,7 +249,7 @@ static void free_notice(struct rec_notice_info *n)
 static int notice_row(struct rec_reader *r, sqlite3_stmt *st)
 {
 	char *kind = NULL, *text = NULL, *attrs = NULL;
-	if (GROW(r->notices) || copy_name(st, 3, &kind) || copy_name(st, 4, &text) ||
+	if (READER_GROW(r->notices) || copy_name(st, 3, &kind) || copy_name(st, 4, &text) ||
 	    copy_text(st, 5, &attrs)) {
 		free(kind);
 		free(text);
@@ -276,7 +268,7 @@ static int notice_row(struct rec_reader *r, sqlite3_stmt *st)
 static int gap_row(struct rec_reader *r, sqlite3_stmt *st)
 {
 	char *reason;
-	if (GROW(r->gaps) || GROW(r->gap_ids) || copy_name(st, 4, &reason))
+	if (READER_GROW(r->gaps) || READER_GROW(r->gap_ids) || copy_name(st, 4, &reason))
 		return -ENOMEM;
 	r->gap_ids.at[r->gap_ids.n++] = sqlite3_column_int64(st, 0);
 	r->gaps.at[r->gaps.n++] = (struct rec_gap_info){
@@ -290,7 +282,7 @@ static int gap_row(struct rec_reader *r, sqlite3_stmt *st)
 
 static int clock_row(struct rec_reader *r, sqlite3_stmt *st)
 {
-	if (GROW(r->clocks))
+	if (READER_GROW(r->clocks))
 		return -ENOMEM;
 	r->clocks.at[r->clocks.n++] =
 		(struct reader_clock){ .mono = (uint64_t)sqlite3_column_int64(st, 0),
@@ -302,7 +294,7 @@ static int event_row(struct rec_reader *r, sqlite3_stmt *st)
 {
 	int64_t t0 = sqlite3_column_int64(st, 1), t1 = sqlite3_column_int64(st, 2);
 	if (t0 < 0 || t1 < t0)
-		return damaged(r);
+		return reader_damaged(r);
 	if (!r->event_t0 || (uint64_t)t0 < r->event_t0)
 		r->event_t0 = (uint64_t)t0;
 	if ((uint64_t)t1 > r->event_t1)
@@ -310,165 +302,7 @@ static int event_row(struct rec_reader *r, sqlite3_stmt *st)
 	return 0;
 }
 
-static int batch_row(struct rec_reader *r, sqlite3_stmt *st)
-{
-	struct reader_batch b = { .id = sqlite3_column_int64(st, 0) };
-	int64_t t0 = sqlite3_column_int64(st, 1), t1 = sqlite3_column_int64(st, 2);
-	int64_t n = sqlite3_column_int64(st, 3);
-	uint64_t before = r->batches.n ? r->batches.at[r->batches.n - 1].t1 : 0;
-	/* The tail that was held is in this batch now. */
-	for (size_t i = 0; i < r->series.n; i++)
-		r->series.at[i].tail.n = 0;
-	r->tail_times.n = 0;
-	r->cursor[CATALOGUE_TAIL] = -1;
-	if (b.id < 1 || b.id > INT32_MAX || t0 < 0 || t1 < t0 || (uint64_t)t0 < before || n < 1 ||
-	    n > CODEC_MAX)
-		return damaged(r);
-	if (GROW(r->batches))
-		return -ENOMEM;
-	b.t0 = (uint64_t)t0;
-	b.t1 = (uint64_t)t1;
-	b.n = (uint32_t)n;
-	r->batches.at[r->batches.n++] = b;
-	return 0;
-}
-
-static int add_tail_value(struct rec_reader *r, uint32_t id, uint32_t tick, int64_t v)
-{
-	int64_t place = catalogue_series(r, id);
-	if (place < 0)
-		return damaged(r);
-	struct reader_tail *t = &r->series.at[place].tail;
-	if (t->n && t->tick[t->n - 1] == tick) /* put twice at one tick: the last one counts */
-		t->n--;
-	if (t->n == t->cap) {
-		uint32_t cap = t->cap ? t->cap * 2 : 32;
-		uint32_t *ticks = realloc(t->tick, cap * sizeof(*ticks));
-		if (ticks)
-			t->tick = ticks;
-		int64_t *vals = ticks ? realloc(t->v, cap * sizeof(*vals)) : NULL;
-		if (!vals)
-			return -ENOMEM;
-		t->v = vals;
-		t->cap = cap;
-	}
-	t->tick[t->n] = tick;
-	t->v[t->n++] = v;
-	return 0;
-}
-
-static int tail_row(struct rec_reader *r, sqlite3_stmt *st)
-{
-	struct ticks *l = &r->tail_log;
-	const void *data = sqlite3_column_blob(st, 1);
-	size_t len = (size_t)sqlite3_column_bytes(st, 1);
-	uint32_t nseries = r->serieses.n ? r->serieses.at[r->serieses.n - 1].id + 1 : 0;
-	ticks_clear(l);
-	int rc = data ? tail_decode(&r->tail, &r->codec, data, len, nseries, l, &r->damaged)
-		      : -EBADMSG;
-	if (rc == -ENOMEM)
-		return rc;
-	r->damaged += rc != 0;
-	for (size_t i = 0; i < l->n; i++) {
-		const struct tick *t = &l->tick[i];
-		uint64_t before = r->tail_times.n ? r->tail_times.at[r->tail_times.n - 1]
-				  : r->batches.n  ? r->batches.at[r->batches.n - 1].t1
-						  : 0;
-		if (t->t_ns <= before && (r->tail_times.n || r->batches.n))
-			return damaged(r);
-		if (GROW(r->tail_times))
-			return -ENOMEM;
-		uint32_t tick = (uint32_t)r->tail_times.n;
-		r->tail_times.at[r->tail_times.n++] = t->t_ns;
-		for (size_t k = 0; k < t->n; k++)
-			if (add_tail_value(r, l->ids[t->ids + k], tick, l->vals[t->vals + k]))
-				return -ENOMEM;
-	}
-	return 0;
-}
-
-/* ----------------------------------------------------------------------------------------- changes */
-
-struct rec_entity_info *catalogue_entity(const struct rec_reader *r, uint32_t id)
-{
-	size_t lo = 0, hi = r->entities.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (r->entities.at[mid].id < id)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < r->entities.n && r->entities.at[lo].id == id ? &r->entities.at[lo] : NULL;
-}
-
-static int entity_changed(struct rec_reader *r, sqlite3_stmt *st, int64_t id)
-{
-	struct rec_entity_info *e = catalogue_entity(r, (uint32_t)id), now;
-	if (!e || e->id != id)
-		return 0;
-	int rc = read_entity(st, &now);
-	if (rc)
-		return rc;
-	free_entity(e);
-	*e = now;
-	return 0;
-}
-
-static int series_changed(struct rec_reader *r, sqlite3_stmt *st, int64_t id)
-{
-	int64_t place = id >= 0 && id <= UINT32_MAX ? catalogue_series(r, (uint32_t)id) : -1;
-	if (place >= 0)
-		r->series.at[place].batch1 = sqlite3_column_int64(st, 1);
-	return 0;
-}
-
-static int gap_changed(struct rec_reader *r, sqlite3_stmt *st, int64_t id)
-{
-	size_t lo = 0, hi = r->gap_ids.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (r->gap_ids.at[mid] < id)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo < r->gap_ids.n && r->gap_ids.at[lo] == id)
-		r->gaps.at[lo].t1_ns = (uint64_t)sqlite3_column_int64(st, 1);
-	return 0;
-}
-
-static const struct {
-	const char *what, *sql;
-	int (*changed)(struct rec_reader *r, sqlite3_stmt *st, int64_t id);
-} changes[] = {
-	{ "entity", "SELECT id,kind,parent,name,key,t0,t1,attrs FROM entity WHERE id=?1",
-	  entity_changed },
-	{ "series", "SELECT id,batch1 FROM series WHERE id=?1", series_changed },
-	{ "gap", "SELECT id,t1 FROM gap WHERE id=?1", gap_changed },
-};
-
-/* A row that may have been read before is different now. (Of what is not known nothing is kept.) */
-static int change_row(struct rec_reader *r, sqlite3_stmt *st)
-{
-	const char *what = (const char *)sqlite3_column_text(st, 1);
-	int64_t id = sqlite3_column_int64(st, 2);
-	for (size_t i = 0; what && i < sizeof(changes) / sizeof(*changes); i++) {
-		if (strcmp(changes[i].what, what))
-			continue;
-		if (db_prepare(r->db, changes[i].sql, &r->change_st[i]) != SQLITE_OK)
-			return damaged(r);
-		sqlite3_bind_int64(r->change_st[i], 1, id);
-		int rc = sqlite3_step(r->change_st[i]) == SQLITE_ROW
-				 ? changes[i].changed(r, r->change_st[i], id)
-				 : 0;
-		sqlite3_reset(r->change_st[i]);
-		return rc;
-	}
-	return 0;
-}
-
-/* ----------------------------------------------------------------------------------- whole tables */
+/* --------------------------------------------------------------------------------- whole tables */
 
 static void clear_facts(struct rec_reader *r)
 {
@@ -493,7 +327,7 @@ static void clear_findings(struct rec_reader *r)
 static int fact_row(struct rec_reader *r, sqlite3_stmt *st)
 {
 	char *key = NULL, *value = NULL;
-	if (GROW(r->facts) || copy_name(st, 0, &key) || copy_name(st, 1, &value)) {
+	if (READER_GROW(r->facts) || copy_name(st, 0, &key) || copy_name(st, 1, &value)) {
 		free(key);
 		return -ENOMEM;
 	}
@@ -504,7 +338,7 @@ static int fact_row(struct rec_reader *r, sqlite3_stmt *st)
 static int finding_row(struct rec_reader *r, sqlite3_stmt *st)
 {
 	char *t[5] = { 0 };
-	if (GROW(r->findings))
+	if (READER_GROW(r->findings))
 		return -ENOMEM;
 	for (int i = 0; i < 5; i++) {
 		if (!copy_name(st, i + 1, &t[i]))
@@ -519,13 +353,13 @@ static int finding_row(struct rec_reader *r, sqlite3_stmt *st)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------------------- loading */
+/* -------------------------------------------------------------------------------------- loading */
 
 /*
- * Give all rows of a statement to fn. What SQLite finds damaged is counted and left out; other errors end it.
- * With a cursor, rows behind it only, and it moves on.
+ * Give all rows of a statement to fn. What SQLite finds damaged is counted and left out; other
+ * errors end it. With a cursor, rows behind it only, and it moves on.
  */
-static int each_row(struct rec_reader *r, const char *sql, row_fn *fn, int64_t *cursor,
+static int each_row(struct rec_reader *r, const char *sql, reader_row_fn *fn, int64_t *cursor,
 		    struct err *e)
 {
 	sqlite3_stmt *st = NULL;
@@ -576,6 +410,19 @@ int catalogue_load(struct rec_reader *r, struct err *e)
 	return rc;
 }
 
+struct rec_entity_info *catalogue_entity(const struct rec_reader *r, uint32_t id)
+{
+	size_t lo = 0, hi = r->entities.n;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (r->entities.at[mid].id < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < r->entities.n && r->entities.at[lo].id == id ? &r->entities.at[lo] : NULL;
+}
+
 int64_t catalogue_series(const struct rec_reader *r, uint32_t id)
 {
 	if (id < r->serieses.n && r->serieses.at[id].id == id)
@@ -596,7 +443,7 @@ void catalogue_free(struct rec_reader *r)
 	clear_facts(r);
 	clear_findings(r);
 	for (size_t i = 0; i < r->entities.n; i++)
-		free_entity(&r->entities.at[i]);
+		catalogue_free_entity(&r->entities.at[i]);
 	for (size_t i = 0; i < r->metric_info.n; i++) {
 		free((char *)(uintptr_t)r->metric_info.at[i].name);
 		free((char *)(uintptr_t)r->metric_info.at[i].unit);

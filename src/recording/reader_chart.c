@@ -1,8 +1,8 @@
 /*
- * Charts: n buckets of a span of time. A chunk that lies in one bucket is taken from its summary; others are
- * decoded. A counter is shown as its rate: the rate between two samples belongs to the bucket of the second,
- * and a bucket's mean is the increase over the time it took. A counter that goes back was reset: that
- * counts as no increase.
+ * Charts: n buckets of a span of time. A chunk that lies in one bucket is taken from its summary;
+ * others are decoded. A counter is shown as its rate: the rate between two samples belongs to the
+ * bucket of the second, and a bucket's mean is the increase over the time it took. A counter that
+ * goes back was reset: that counts as no increase.
  */
 #include "recording/reader.h"
 

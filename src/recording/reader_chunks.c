@@ -1,4 +1,7 @@
-/* Chunks: the columns of one series in one batch, found by number and decoded on demand; see reader.h. */
+/*
+ * Chunks: the columns of one series in one batch, found by number and decoded on demand; see
+ * reader.h.
+ */
 #include "recording/reader.h"
 
 #include <errno.h>
@@ -103,7 +106,7 @@ void chunk_done(struct rec_reader *r)
 	sqlite3_reset(r->st[RD_CHUNK]);
 }
 
-/* ------------------------------------------------------------------------------------------ times */
+/* ---------------------------------------------------------------------------------------- times */
 
 static void forget_times(struct rec_reader *r)
 {
@@ -169,7 +172,7 @@ static const uint64_t *batch_times(struct rec_reader *r, size_t batch, int *ret_
 	return t;
 }
 
-/* ----------------------------------------------------------------------------------------- values */
+/* --------------------------------------------------------------------------------------- values */
 
 static int reserve(struct rec_reader *r, size_t n)
 {

@@ -1,4 +1,7 @@
-/* Events: all chunks of a track that touch a span of time, decoded, their columns by name, sorted by time. */
+/*
+ * Events: all chunks of a track that touch a span of time, decoded, their columns by name, sorted
+ * by time.
+ */
 #include "recording/reader.h"
 
 #include <errno.h>

@@ -1,13 +1,13 @@
 /*
- * The recording: one SQLite file that everything spotter learns about a run is written to, once, and that
- * everything anybody sees is read from. doc/recording.md describes it to the byte.
+ * The recording: one SQLite file that everything spotter learns about a run is written to, once,
+ * and that everything anybody sees is read from. doc/recording.md describes it to the byte.
  *
- * Two halves: the writer (one per recording, one thread at a time) and the reader (any number, any process,
- * while the recording grows or years later). This header is all that other layers may know; only
- * src/recording/ includes sqlite3.h or zstd.h.
+ * Two halves: the writer (one per recording, one thread at a time) and the reader (any number, any
+ * process, while the recording grows or years later). This header is all that other layers may
+ * know; only src/recording/ includes sqlite3.h or zstd.h.
  *
- * Time is CLOCK_MONOTONIC nanoseconds of the recorded host. Absent is never zero: a sample that was not put
- * at a tick is a gap; an event column that is not known is REC_NONE.
+ * Time is CLOCK_MONOTONIC nanoseconds of the recorded host. Absent is never zero: a sample that was
+ * not put at a tick is a gap; an event column that is not known is REC_NONE.
  */
 #ifndef SPOTTER_RECORDING_H
 #define SPOTTER_RECORDING_H
@@ -84,7 +84,7 @@ enum entity_kind {
 };
 const char *entity_kind_name(enum entity_kind kind); /* "host", "cpu", ... */
 
-/* ------------------------------------------------------------------------------------------ writer */
+/* --------------------------------------------------------------------------------------- writer */
 
 struct rec_writer;
 
@@ -105,21 +105,22 @@ struct rec_options {
 };
 
 /*
- * Create a recording at path, which must not exist. On failure nothing is left behind and e says why.
- * The writer must be used from one thread at a time.
+ * Create a recording at path, which must not exist. On failure nothing is left behind and e says
+ * why. The writer must be used from one thread at a time.
  */
 int rec_create(const char *path, const struct rec_options *options, struct rec_writer **ret,
 	       struct err *e);
 
 /*
- * Write what is held, turn the tail into chunks, store the end of the clock, leave one file without -wal
- * or -journal beside it, free w. Always frees, even where it returns an error. NULL is fine.
+ * Write what is held, turn the tail into chunks, store the end of the clock, leave one file without
+ * -wal or -journal beside it (as long as nobody else has it open), free w. Always frees, even where
+ * it returns an error. NULL is fine.
  */
 int rec_close(struct rec_writer *w, struct err *e);
 
 /*
- * In a child after fork: forget the recording without touching the file or its locks. (Nothing of SQLite
- * may be used across a fork.) The memory is given up with the process.
+ * In a child after fork: forget the recording without touching the file or its locks. (Nothing of
+ * SQLite may be used across a fork.) The memory is given up with the process.
  */
 void rec_abandon(struct rec_writer *w);
 
@@ -151,10 +152,10 @@ void rec_series_end(struct rec_writer *w, uint32_t series);
 
 /*
  * One tick: begin, put what was read, end. A series without a put at a tick has a gap there.
- * rec_gap does the same and keeps the reason ("no permission"), stored when it changes.
- * The puts cost some ns, cannot fail, and ignore an id that is out of range; rec_tick_end flushes when it is
- * time, and returns what went wrong (-ENOSPC, -EIO): the caller decides to go on or to stop. After an error
- * the recording stays readable up to the last flush, and a later flush may succeed.
+ * rec_gap does the same and keeps the reason ("no permission"), stored when it changes. The puts
+ * cost some ns, cannot fail, and ignore an id that is out of range; rec_tick_end flushes when it is
+ * time, and returns what went wrong (-ENOSPC, -EIO): the caller decides to go on or to stop. After
+ * an error the recording stays readable up to the last flush, and a later flush may succeed.
  */
 void rec_tick_begin(struct rec_writer *w, uint64_t t_ns);
 void rec_put_i64(struct rec_writer *w, uint32_t series, int64_t value);
@@ -196,13 +197,14 @@ struct rec_writer_stats {
 };
 void rec_writer_stats(const struct rec_writer *w, struct rec_writer_stats *ret);
 
-/* ------------------------------------------------------------------------------------------ reader */
+/* --------------------------------------------------------------------------------------- reader */
 
 struct rec_reader;
 
 /*
- * Open a recording for reading, also while it grows or after its recorder was killed. Never changes the
- * recording. Errors with words: not there, not a recording, made by a newer version, damaged.
+ * Open a recording for reading, also while it grows or after its recorder was killed. Never changes
+ * the recording. Errors with words: not there (-ENOENT), not a recording (-EINVAL), made by a newer
+ * version (-EPROTONOSUPPORT), damaged (-EBADMSG).
  */
 int rec_open(const char *path, struct rec_reader **ret, struct err *e);
 void rec_reader_free(struct rec_reader *r);
@@ -265,8 +267,8 @@ const struct rec_series_info *rec_series_of(const struct rec_reader *r, uint32_t
 					    enum metric_id metric);
 
 /*
- * All samples of a series with t0 <= t < t1 in time order, gaps left out (a gap shows as a distance in t).
- * F64 series give v as it is; I64 series both. Caller frees with rec_points_free.
+ * All samples of a series with t0 <= t < t1 in time order, gaps left out (a gap shows as a distance
+ * in t). F64 series give v as it is; I64 series both. Caller frees with rec_points_free.
  */
 struct rec_points {
 	size_t n;
@@ -279,9 +281,9 @@ int rec_read(struct rec_reader *r, uint32_t series, uint64_t t0, uint64_t t1,
 void rec_points_free(struct rec_points *p);
 
 /*
- * A chart: n equal buckets of [t0, t1) from chunk summaries where a chunk lies inside one bucket, and from
- * samples elsewhere. For gauges min, max and mean of the values; for counters of the rate per second.
- * count is the number of samples (0: nothing there, the rest is NaN).
+ * A chart: n equal buckets of [t0, t1) from chunk summaries where a chunk lies inside one bucket,
+ * and from samples elsewhere. For gauges min, max and mean of the values; for counters of the rate
+ * per second. count is the number of samples (0: nothing there, the rest is NaN).
  */
 struct rec_bucket {
 	uint64_t count;
@@ -291,8 +293,8 @@ int rec_chart(struct rec_reader *r, uint32_t series, uint64_t t0, uint64_t t1, s
 	      struct rec_bucket *ret, struct err *e);
 
 /*
- * All rows of a track that begin in [t0, t1), in time order: n rows of ncolumns values in one malloc'ed
- * block (free it with free()).
+ * All rows of a track that begin in [t0, t1), in time order: n rows of ncolumns values in one
+ * malloc'ed block (free it with free()).
  */
 int rec_read_events(struct rec_reader *r, uint32_t track, uint64_t t0, uint64_t t1,
 		    int64_t **ret_rows, size_t *ret_n, struct err *e);
@@ -317,7 +319,10 @@ size_t rec_gaps(const struct rec_reader *r, const struct rec_gap_info **ret);
 /* The findings kept in the recording (see rec_findings); owned by r until rec_refresh. */
 size_t rec_kept_findings(const struct rec_reader *r, const struct rec_finding **ret);
 
-/* What a series or a track holds and takes in the file, from summaries and the tail. 0 or -errno with words. */
+/*
+ * What a series or a track holds and takes in the file, from summaries and the tail. 0 or -errno
+ * with words.
+ */
 struct rec_size {
 	uint64_t n;     /* samples or events */
 	uint64_t bytes; /* of its chunks; what is in the tail is not counted */

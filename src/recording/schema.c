@@ -1,6 +1,6 @@
 /*
- * The tables of a recording. doc/recording.md explains every column; change both together, and raise
- * DB_VERSION where an older reader would misread what is new.
+ * The tables of a recording. doc/recording.md explains every column; change both together, and
+ * raise DB_VERSION where an older reader would misread what is new.
  */
 #include "recording/db.h"
 

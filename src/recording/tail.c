@@ -1,6 +1,7 @@
 /*
- * The tail on disk: some ticks in one blob. doc/recording.md gives the format to the byte; see ticks.h for
- * the two calls. Written once per flush and read by whoever looks at a recording while it grows.
+ * The tail on disk: some ticks in one blob. doc/recording.md gives the format to the byte; see
+ * ticks.h for the two calls. Written once per flush and read by whoever looks at a recording while
+ * it grows.
  */
 #include "recording/ticks.h"
 
@@ -61,7 +62,7 @@ static int know_ids(struct tail_state *s, size_t n)
 	return 0;
 }
 
-/* ---------------------------------------------------------------------------------------- encoding */
+/* ------------------------------------------------------------------------------------- encoding */
 
 static uint8_t *put_ids(const struct tail_state *s, const uint32_t *ids, size_t n, uint8_t *p)
 {
@@ -145,7 +146,7 @@ int tail_encode(struct tail_state *s, struct codec *c, const struct ticks *l, si
 	return rc;
 }
 
-/* ---------------------------------------------------------------------------------------- decoding */
+/* ------------------------------------------------------------------------------------- decoding */
 
 static int get_ids(struct tail_state *s, const uint8_t **p, const uint8_t *end)
 {

@@ -1,7 +1,8 @@
 /*
- * Ticks held in memory as they came: for each tick its time and the pairs (series, value) put at it. Adding
- * is two stores; ticks with the same series in the same order share one list of them. Also the form of the
- * tail on disk: several ticks in one blob, each value as the difference from the value before.
+ * Ticks held in memory as they came: for each tick its time and the pairs (series, value) put at
+ * it. Adding is two stores; ticks with the same series in the same order share one list of them.
+ * Also the form of the tail on disk: several ticks in one blob, each value as the difference from
+ * the value before.
  */
 #ifndef SPOTTER_RECORDING_TICKS_H
 #define SPOTTER_RECORDING_TICKS_H
@@ -46,8 +47,8 @@ static inline int ticks_add(struct ticks *l, uint32_t series, int64_t value)
 }
 
 /*
- * What both ends of the tail know of the ticks before: times and values are stored as differences from them.
- * Forgotten at the first tick of a batch and after a failed write.
+ * What both ends of the tail know of the ticks before: times and values are stored as differences
+ * from them. Forgotten at the first tick of a batch and after a failed write.
  */
 struct tail_state {
 	uint64_t t_ns;
@@ -66,9 +67,9 @@ int tail_encode(struct tail_state *s, struct codec *c, const struct ticks *l, si
 		struct buf *out);
 
 /*
- * Decode one blob: the ticks are added to l. Series from nseries on are skipped and counted in *skipped.
- * Any bytes in; 0, -EBADMSG (whole ticks before the damage may have been added) or -ENOMEM. After an error
- * rows fail until one comes that needs none before it.
+ * Decode one blob: the ticks are added to l. Series from nseries on are skipped and counted in
+ * *skipped. Any bytes in; 0, -EBADMSG (whole ticks before the damage may have been added) or
+ * -ENOMEM. After an error rows fail until one comes that needs none before it.
  */
 int tail_decode(struct tail_state *s, struct codec *c, const uint8_t *data, size_t len,
 		uint32_t nseries, struct ticks *l, uint64_t *skipped);

@@ -1,7 +1,7 @@
 /*
- * Variable-length integers, the bricks of every blob in a recording: 7 bits to a byte, least significant
- * first, the top bit set on all but the last byte (LEB128, at most 10 bytes). Signed values are zigzag
- * coded before: 0, -1, 1, -2 become 0, 1, 2, 3.
+ * Variable-length integers, the bricks of every blob in a recording: 7 bits to a byte, least
+ * significant first, the top bit set on all but the last byte (LEB128, at most 10 bytes). Signed
+ * values are zigzag coded before: 0, -1, 1, -2 become 0, 1, 2, 3.
  */
 #ifndef SPOTTER_RECORDING_VARINT_H
 #define SPOTTER_RECORDING_VARINT_H
@@ -43,7 +43,10 @@ static inline uint8_t *varint_put(uint8_t *p, uint64_t v)
 	return p;
 }
 
-/* Read from p, not beyond end; returns behind it, or NULL where the bytes end early or are too many. */
+/*
+ * Read from p, not beyond end; returns behind it, or NULL where the bytes end early or are too
+ * many.
+ */
 static inline const uint8_t *varint_get(const uint8_t *p, const uint8_t *end, uint64_t *ret)
 {
 	uint64_t v = 0;

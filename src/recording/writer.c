@@ -1,7 +1,7 @@
 /*
- * The writer: its life, the path of ticks, and flushes; see writer.h for how the parts fit. It must never hold
- * up the recorder: it waits only some milliseconds for a lock, and where the disk is slow or full it keeps
- * what it has, within bounds, and tries again.
+ * The writer: its life, the path of ticks, and flushes; see writer.h for how the parts fit. It must
+ * never hold up the recorder: it waits only some milliseconds for a lock, and where the disk is
+ * slow or full it keeps what it has, within bounds, and tries again.
  */
 #include "recording/writer.h"
 
@@ -32,11 +32,12 @@
 
 enum flush { FLUSH_TAIL, FLUSH_BATCH, FLUSH_FINAL };
 
-/* ------------------------------------------------------------------------------------------ flushing */
+/* ------------------------------------------------------------------------------------- flushing */
 
 /*
- * Rows of the tail are written over those of the batch before: a flush that changes one page of the file instead
- * of taking one from the free list and giving it back later. Which batch a row belongs to stands in it.
+ * Rows of the tail are written over those of the batch before: a flush that changes one page of the
+ * file instead of taking one from the free list and giving it back later. Which batch a row belongs
+ * to stands in it.
  */
 static int write_tail(struct rec_writer *w)
 {
@@ -60,7 +61,10 @@ static int begin(struct rec_writer *w)
 	return rc == SQLITE_OK ? db_run(w->st[ST_BEGIN]) : rc;
 }
 
-/* Everything of one flush, as one transaction. Rows of the catalogue come last: batches may add some. */
+/*
+ * Everything of one flush, as one transaction. Rows of the catalogue come last: batches may add
+ * some.
+ */
 static int write_all(struct rec_writer *w, bool batch, bool final)
 {
 	int rc = begin(w);
@@ -96,7 +100,10 @@ static void committed(struct rec_writer *w, bool batch)
 	}
 }
 
-/* Without a WAL each commit waits for the disk: a slow one gets them less often, but not too seldom. */
+/*
+ * Without a WAL each commit waits for the disk: a slow one gets them less often, but not too
+ * seldom.
+ */
 static void spare_disk(struct rec_writer *w, uint64_t start)
 {
 	uint64_t end = clock_mono_ns(), most = w->opt.sync_every_s * NS_PER_S;
@@ -132,7 +139,10 @@ static bool is_full(const struct rec_writer *w)
 	return w->log.n >= w->opt.batch_ticks || w->log.nvals >= w->opt.batch_values;
 }
 
-/* What is held decides whether a flush closes the batch. Few flushes per batch are not worth a tail. */
+/*
+ * What is held decides whether a flush closes the batch. Few flushes per batch are not worth a
+ * tail.
+ */
 static enum flush kind_of_flush(const struct rec_writer *w)
 {
 	bool half = (w->log.n - w->in_tail) * 2 >= w->opt.batch_ticks;
@@ -141,11 +151,14 @@ static enum flush kind_of_flush(const struct rec_writer *w)
 
 int rec_flush(struct rec_writer *w, struct err *e)
 {
-	/* The values of a tick that is open lie behind those of the log and would be cleared with them. */
+	/*
+	 * The values of a tick that is open lie behind those of the log and would be cleared with
+	 * them.
+	 */
 	return flush(w, w->in_tick ? FLUSH_TAIL : kind_of_flush(w), e);
 }
 
-/* -------------------------------------------------------------------------------------------- ticks */
+/* ---------------------------------------------------------------------------------------- ticks */
 
 void rec_tick_begin(struct rec_writer *w, uint64_t t_ns)
 {
@@ -233,7 +246,7 @@ void rec_writer_stats(const struct rec_writer *w, struct rec_writer_stats *ret)
 	ret->bytes += stat(wal, &s) ? 0 : (uint64_t)s.st_size;
 }
 
-/* ----------------------------------------------------------------------------------- life and death */
+/* ------------------------------------------------------------------------------- life and death */
 
 static int on_commit(void *arg, sqlite3 *db, const char *name, int pages)
 {
@@ -456,7 +469,10 @@ int rec_close(struct rec_writer *w, struct err *e)
 			sqlite3_wal_checkpoint_v2(w->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
 						  NULL);
 	}
-	/* One file. Not possible while somebody has it open: then SQLite's own files stay until they leave. */
+	/*
+	 * One file. Not possible while somebody has it open: then SQLite's own files stay until
+	 * they leave.
+	 */
 	set_journal(w->db, "PRAGMA journal_mode=DELETE", "delete");
 	free_writer(w);
 	return rc;

@@ -1,11 +1,12 @@
 /*
- * The inside of the writer, shared by its parts: writer.c (life, ticks, flushes), writer_ops.c (the rows of
- * the catalogue), writer_batch.c (columns), writer_events.c, writer_gaps.c, writer_sync.c (the disk).
- * Private to src/recording/.
+ * The inside of the writer, shared by its parts: writer.c (life, ticks, flushes), writer_ops.c (the
+ * rows of the catalogue), writer_batch.c (columns), writer_events.c, writer_gaps.c, writer_sync.c
+ * (the disk). Private to src/recording/.
  *
- * Nothing reaches the file but in a flush, and a flush is one transaction: what is new waits in memory in
- * `ops` (rows of the catalogue), `log` (ticks) and `track` (events) until it is committed. Inside a flush errors
- * are SQLite's result codes; SQLITE_NOMEM stands for any lack of memory.
+ * Nothing reaches the file but in a flush, and a flush is one transaction: what is new waits in
+ * memory in `ops` (rows of the catalogue), `log` (ticks) and `track` (events) until it is
+ * committed. Inside a flush errors are SQLite's result codes; SQLITE_NOMEM stands for any lack of
+ * memory.
  */
 #ifndef SPOTTER_RECORDING_WRITER_H
 #define SPOTTER_RECORDING_WRITER_H

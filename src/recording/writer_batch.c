@@ -1,6 +1,6 @@
 /*
- * From ticks to columns: when enough ticks are held they become one batch (the times, once for all series) and
- * one chunk per series (its values, and the summary that charts are drawn from).
+ * From ticks to columns: when enough ticks are held they become one batch (the times, once for all
+ * series) and one chunk per series (its values, and the summary that charts are drawn from).
  */
 #include "recording/writer.h"
 
@@ -54,7 +54,9 @@ static void count_values(const struct ticks *l, struct columns *c)
 	}
 }
 
-/* How many series from `from` on fit into one group, at least one; where their values will stand. */
+/*
+ * How many series from `from` on fit into one group, at least one; where their values will stand.
+ */
 static uint32_t plan_group(const struct rec_writer *w, struct columns *c, uint32_t from,
 			   size_t *ret_n)
 {
@@ -83,7 +85,10 @@ static int grow_group(struct columns *c, size_t n)
 	return SQLITE_OK;
 }
 
-/* Sort the values of the series [from, to) by series. A second value at one tick replaces the first. */
+/*
+ * Sort the values of the series [from, to) by series. A second value at one tick replaces the
+ * first.
+ */
 static void fill_group(const struct ticks *l, struct columns *c, uint32_t from, uint32_t to)
 {
 	uint32_t *counts = c->counts, *at = c->at;

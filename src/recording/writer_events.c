@@ -1,6 +1,7 @@
 /*
- * Events: rows wait in memory per track. A flush writes the new ones as a small chunk; once a few thousand
- * are together, or there are many small chunks, one chunk of all of them replaces the small ones.
+ * Events: rows wait in memory per track. A flush writes the new ones as a small chunk; once a few
+ * thousand are together, or there are many small chunks, one chunk of all of them replaces the
+ * small ones.
  */
 #include "recording/writer.h"
 

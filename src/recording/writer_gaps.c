@@ -1,6 +1,6 @@
 /*
- * Gaps with a reason. A source says at each tick why it has no value; the file holds one row from the first
- * such tick to the first without. Most series never have one.
+ * Gaps with a reason. A source says at each tick why it has no value; the file holds one row from
+ * the first such tick to the first without. Most series never have one.
  */
 #include "recording/writer.h"
 

@@ -1,6 +1,7 @@
 /*
- * The rows of the catalogue: facts, entities, series, strings, notices, findings. Each call checks what it is
- * given and puts one row into the queue (op_add); ops_write runs the queue in the transaction of a flush.
+ * The rows of the catalogue: facts, entities, series, strings, notices, findings. Each call checks
+ * what it is given and puts one row into the queue (op_add); ops_write runs the queue in the
+ * transaction of a flush.
  */
 #include "recording/writer.h"
 

@@ -1,8 +1,9 @@
 /*
- * Bringing what is in the WAL to the disk, in a thread of its own: a disk that is busy with the job's checkpoints may
- * take seconds for an fsync, and the recorder must not wait for it. Every few seconds the log is synced, so that a power
- * cut costs no more than that; when it has grown it is copied into the file and begun anew. The thread starts when
- * there is first something to do for it: short runs have none. Where it cannot start, the writer does it itself.
+ * Bringing what is in the WAL to the disk, in a thread of its own: a disk that is busy with the
+ * job's checkpoints may take seconds for an fsync, and the recorder must not wait for it. Every few
+ * seconds the log is synced, so that a power cut costs no more than that; when it has grown it is
+ * copied into the file and begun anew. The thread starts when there is first something to do for
+ * it: short runs have none. Where it cannot start, the writer does it itself.
  */
 #include "recording/writer.h"
 
@@ -32,8 +33,8 @@ static void sync_log(struct writer_sync *s, const char *path)
 }
 
 /*
- * Copy the log into the file; true if all of it is there now. The next transaction then begins the log anew, and
- * syncs it: let it be one of ours.
+ * Copy the log into the file; true if all of it is there now. The next transaction then begins the
+ * log anew, and syncs it: let it be one of ours.
  */
 static bool checkpoint(sqlite3 *db)
 {

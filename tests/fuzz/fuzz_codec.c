@@ -1,6 +1,6 @@
 /*
- * libFuzzer: the decoders of columns and of tails, and the way there and back. The first byte chooses; the next two
- * are the number of values or of series.
+ * libFuzzer: the decoders of columns and of tails, and the way there and back. The first byte
+ * chooses; the next two are the number of values or of series.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * libFuzzer: a whole file as a recording, opened and read in every way. Checksums of blobs are taken for right
- * (codec_unseal is wrapped), or nothing would ever get behind them.
+ * libFuzzer: a whole file as a recording, opened and read in every way. Checksums of blobs are
+ * taken for right (codec_unseal is wrapped), or nothing would ever get behind them.
  */
 #include <fcntl.h>
 #include <stdbool.h>

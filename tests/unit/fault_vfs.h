@@ -1,6 +1,7 @@
 /*
- * An SQLite VFS over the usual one in which the Nth change to a file (write, truncation, sync, deletion) does not
- * happen: it fails, or the process dies there as if killed. Include it in one test file.
+ * An SQLite VFS over the usual one in which the Nth change to a file (write, truncation, sync,
+ * deletion) does not happen: it fails, or the process dies there as if killed. Include it in one
+ * test file.
  */
 #ifndef SPOTTER_TESTS_FAULT_VFS_H
 #define SPOTTER_TESTS_FAULT_VFS_H

@@ -1,6 +1,6 @@
 /*
- * What the tests of the recording share: a folder of its own for each test, and a small run whose every value
- * is a function of series and tick, so that any part of a file can be checked.
+ * What the tests of the recording share: a folder of its own for each test, and a small run whose
+ * every value is a function of series and tick, so that any part of a file can be checked.
  */
 #ifndef SPOTTER_TESTS_RECORDING_FIXTURE_H
 #define SPOTTER_TESTS_RECORDING_FIXTURE_H

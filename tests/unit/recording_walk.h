@@ -1,6 +1,6 @@
 /*
- * Read everything there is in a recording, in every way there is, and believe nothing: for damaged files, where
- * the point is that all of it returns.
+ * Read everything there is in a recording, in every way there is, and believe nothing: for damaged
+ * files, where the point is that all of it returns.
  */
 #ifndef SPOTTER_TESTS_RECORDING_WALK_H
 #define SPOTTER_TESTS_RECORDING_WALK_H

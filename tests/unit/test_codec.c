@@ -1,6 +1,7 @@
 /*
- * The column codec and the tail: what goes in comes out, to the bit, for all kinds of values; and whatever bytes
- * a decoder is given, it returns. (Run under ASan in CI: reading outside would be seen.)
+ * The column codec and the tail: what goes in comes out, to the bit, for all kinds of values; and
+ * whatever bytes a decoder is given, it returns. (Run under ASan in CI: reading outside would be
+ * seen.)
  */
 #include <errno.h>
 #include <math.h>
@@ -211,7 +212,10 @@ static void test_doubles(void **state)
 	round_trip_f64(*state, d, 600);
 }
 
-/* Any bytes: an error or n values, nothing else. Mutations of real columns reach further than noise. */
+/*
+ * Any bytes: an error or n values, nothing else. Mutations of real columns reach further than
+ * noise.
+ */
 static void test_decoder_is_total(void **state)
 {
 	struct codec *c = *state;
@@ -263,7 +267,7 @@ static void test_checksum(void **state)
 	buf_free(&b);
 }
 
-/* --------------------------------------------------------------------------------------------- tail */
+/* ----------------------------------------------------------------------------------------- tail */
 
 /* Ticks with series that come and go, and a second value at one tick. */
 static void fill_ticks(struct ticks *l, unsigned n, unsigned series)

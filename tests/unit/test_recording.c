@@ -1,4 +1,7 @@
-/* The recording end to end: what the writer is given, the reader gives back, at every stage of a file's life. */
+/*
+ * The recording end to end: what the writer is given, the reader gives back, at every stage of a
+ * file's life.
+ */
 #include "recording_fixture.h"
 
 /* Ticks over the borders of batches and tails, read while it grows and after it is closed. */
@@ -38,7 +41,7 @@ static void test_round_trip(void **state)
 	rec_reader_free(r);
 }
 
-/* ------------------------------------------------------------------------------------- the catalogue */
+/* -------------------------------------------------------------------------------- the catalogue */
 
 static const struct rec_entity_info *entity(struct rec_reader *r, uint32_t id)
 {
@@ -134,7 +137,7 @@ static void test_facts_strings_notices_findings(void **state)
 	rec_reader_free(r);
 }
 
-/* ----------------------------------------------------------------------------------- series and gaps */
+/* ------------------------------------------------------------------------------ series and gaps */
 
 static void tick(struct rec_writer *w, uint64_t t)
 {
@@ -205,7 +208,9 @@ static void test_gaps(void **state)
 	assert_int_equal(rec_close(w, &f->e), 0);
 }
 
-/* A series whose process ended and, against all odds, came again; and one that never had anything. */
+/*
+ * A series whose process ended and, against all odds, came again; and one that never had anything.
+ */
 static void test_series_that_end(void **state)
 {
 	struct fixture *f = *state;
@@ -370,7 +375,7 @@ static void test_many_series(void **state)
 	rec_reader_free(r);
 }
 
-/* ------------------------------------------------------------------------------------------- events */
+/* --------------------------------------------------------------------------------------- events */
 
 static void step_row(int64_t *row, unsigned i)
 {
@@ -411,7 +416,10 @@ static void test_events(void **state)
 	assert_int_equal(rec_flush(w, &f->e), 0);
 	struct rec_reader *r = open_it(f);
 	unsigned at = 0;
-	/* Many small drains, so that small chunks are merged; then some that are larger than a chunk. */
+	/*
+	 * Many small drains, so that small chunks are merged; then some that are larger than a
+	 * chunk.
+	 */
 	static const unsigned drains[] = { 1, 5, 40, 700, 9000, 1, 30000, 3 };
 	for (unsigned k = 0; k < 300 + sizeof(drains) / sizeof(*drains); k++) {
 		unsigned n = k < 300 ? 3 : drains[k - 300];
@@ -455,7 +463,7 @@ static void test_events(void **state)
 	rec_reader_free(r);
 }
 
-/* ------------------------------------------------------------------------------------------- charts */
+/* --------------------------------------------------------------------------------------- charts */
 
 /* The definition, slowly: from all samples. */
 static void slow_chart(struct rec_reader *r, unsigned k, uint32_t id, uint64_t t0, uint64_t t1,
@@ -536,7 +544,7 @@ static void test_charts(void **state)
 	assert_int_equal(rec_close(w, &f->e), 0);
 }
 
-/* --------------------------------------------------------------------------- other ways than the best */
+/* --------------------------------------------------------------------- other ways than the best */
 
 static void test_rollback_journal(void **state)
 {
@@ -622,7 +630,10 @@ static void test_closing_while_read(void **state)
 	rec_reader_free(r);
 }
 
-/* Recordings made by the first version are readable for ever. (doc/recording.md is held to the same two.) */
+/*
+ * Recordings made by the first version are readable for ever. (doc/recording.md is held to the same
+ * two.)
+ */
 static void test_old_recordings(void **state)
 {
 	struct fixture *f = *state;

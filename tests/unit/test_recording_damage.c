@@ -1,7 +1,7 @@
 /*
- * Recordings that were left, copied, cut off or damaged. Of a recorder that was killed everything up to the last
- * flush is read, wherever the files are; of a damaged file what can be had is had, or the error is told; and
- * nothing crashes or reads outside (CI runs this under ASan).
+ * Recordings that were left, copied, cut off or damaged. Of a recorder that was killed everything
+ * up to the last flush is read, wherever the files are; of a damaged file what can be had is had,
+ * or the error is told; and nothing crashes or reads outside (CI runs this under ASan).
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -205,7 +205,7 @@ static void test_copies(void **state)
 	free(wal);
 }
 
-/* ------------------------------------------------------------------------------------------- mutations */
+/* ------------------------------------------------------------------------------------ mutations */
 
 /* Open and read all; the result does not matter, only that there is one. True if it opened. */
 static bool survives(struct fixture *f, uint64_t *damaged)
@@ -409,9 +409,12 @@ static void test_hostile_schemas(void **state)
 	free(data);
 }
 
-/* ------------------------------------------------------------------------------------- many at a time */
+/* ------------------------------------------------------------------------------- many at a time */
 
-/* Readers in other processes look all the time while it grows; none ever sees anything but a whole state. */
+/*
+ * Readers in other processes look all the time while it grows; none ever sees anything but a whole
+ * state.
+ */
 static void look_on(struct fixture *f, int stop)
 {
 	struct rec_reader *r = NULL;

@@ -1,7 +1,8 @@
 /*
- * Bad luck while recording: the Nth change to a file fails or is where the process is killed, the Nth
- * allocation fails, the disk is full; for N = 1, 2, 3, ... until nothing strikes. Each time the file must not
- * exist or must open, and hold everything up to the last flush that was said to be done. (Leaks are ASan's.)
+ * Bad luck while recording: the Nth change to a file fails or is where the process is killed, the
+ * Nth allocation fails, the disk is full; for N = 1, 2, 3, ... until nothing strikes. Each time the
+ * file must not exist or must open, and hold everything up to the last flush that was said to be
+ * done. (Leaks are ASan's.)
  */
 #include <sched.h>
 #include <sys/mount.h>
@@ -11,7 +12,7 @@
 #include "recording_fixture.h"
 #include "recording_walk.h"
 
-/* ---------------------------------------------------------------------------------------- allocations */
+/* ---------------------------------------------------------------------------------- allocations */
 
 static struct {
 	long left; /* allocations until one fails; 0: none will */
@@ -81,7 +82,7 @@ static void drought_arm(long n, bool forever)
 	drought.struck = 0;
 }
 
-/* ------------------------------------------------------------------------------------------ a short run */
+/* ---------------------------------------------------------------------------------- a short run */
 
 enum { TICKS = 24, BATCH = 8 };
 
@@ -175,7 +176,7 @@ static void clean(struct fixture *f)
 	}
 }
 
-/* ------------------------------------------------------------------------------------------- the loops */
+/* ------------------------------------------------------------------------------------ the loops */
 
 static void fail_each_change(struct fixture *f, enum rec_journal journal, enum fault_kind kind,
 			     bool forever)
@@ -320,7 +321,7 @@ static void test_each_allocation_of_the_reader_fails(void **state)
 	}
 }
 
-/* -------------------------------------------------------------------------------------- a real full disk */
+/* ----------------------------------------------------------------------------- a real full disk */
 
 static int fill_up(const char *folder)
 {
@@ -398,7 +399,10 @@ static void test_disk_full(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* Nothing can be written for long: memory stays bounded, what is lost is counted, what came later is kept. */
+/*
+ * Nothing can be written for long: memory stays bounded, what is lost is counted, what came later
+ * is kept.
+ */
 static void test_long_drought_of_disk(void **state)
 {
 	struct fixture *f = *state;
