@@ -376,7 +376,7 @@ SPOTTER__COLD uint32_t spotter__new_name(struct spotter__thread *t, const char *
 {
 	uint64_t hash = 0xcbf29ce484222325ULL;
 	size_t n = 0;
-	for (; name[n] && n < 4000; n++)
+	for (; n < 4000 && name[n]; n++)
 		hash = (hash ^ (unsigned char)name[n]) * 0x100000001b3ULL;
 	uint32_t id = t->by_content[hash % SPOTTER__HASHES].id;
 	if (!id || t->by_content[hash % SPOTTER__HASHES].hash != hash) {
