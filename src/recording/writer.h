@@ -56,8 +56,8 @@ struct writer_gap { /* a gap with a reason that still goes on */
 
 struct writer_track {
 	uint32_t ncolumns;
-	int64_t *
-		rows; /* those since the last full chunk, also when they are in small chunks already */
+	/* Those since the last full chunk, also when they are in small chunks already. */
+	int64_t *rows;
 	size_t n, cap, written;
 	int64_t chunk0, chunk1; /* the small chunks of these rows in the file, 0 if none */
 	uint32_t chunks;
