@@ -37,19 +37,12 @@ static bool cpu_clock(pid_t pid, unsigned which, uint64_t *ret_ns)
 	return true;
 }
 
-static void set(struct task *task, int what, uint64_t value)
-{
-	task->own[what] = value < INT64_MAX ? (int64_t)value : INT64_MAX;
-	task->have |= 1u << what;
-	task->fresh |= 1u << what;
-}
-
 static void set_io(struct task *task, const struct task_io *io)
 {
-	set(task, TASK_READ, io->read);
-	set(task, TASK_WRITTEN, io->written);
-	set(task, TASK_DISK_READ, io->disk_read);
-	set(task, TASK_DISK_WRITTEN, io->disk_written);
+	proc_set(task, TASK_READ, io->read);
+	proc_set(task, TASK_WRITTEN, io->written);
+	proc_set(task, TASK_DISK_READ, io->disk_read);
+	proc_set(task, TASK_DISK_WRITTEN, io->disk_written);
 }
 
 static void set_reaped(struct task *task, int what, uint64_t value)
@@ -79,11 +72,12 @@ static int read_stat(struct proc_reader *r, struct task *task, struct proc_task 
 		memcpy(task->comm, s.comm, sizeof(task->comm));
 	}
 	int64_t user = (int64_t)s.user * TASK_TICK_NS, system = (int64_t)s.system * TASK_TICK_NS;
-	set(task, TASK_USER, (uint64_t)(user > task->own[TASK_USER] ? user : task->own[TASK_USER]));
-	set(task, TASK_SYSTEM,
-	    (uint64_t)(system > task->own[TASK_SYSTEM] ? system : task->own[TASK_SYSTEM]));
-	set(task, TASK_MINOR_FAULTS, s.minor_faults);
-	set(task, TASK_MAJOR_FAULTS, s.major_faults);
+	proc_set(task, TASK_USER,
+		 (uint64_t)(user > task->own[TASK_USER] ? user : task->own[TASK_USER]));
+	proc_set(task, TASK_SYSTEM,
+		 (uint64_t)(system > task->own[TASK_SYSTEM] ? system : task->own[TASK_SYSTEM]));
+	proc_set(task, TASK_MINOR_FAULTS, s.minor_faults);
+	proc_set(task, TASK_MAJOR_FAULTS, s.major_faults);
 	set_reaped(task, TASK_USER, s.reaped_user * TASK_TICK_NS);
 	set_reaped(task, TASK_SYSTEM, s.reaped_system * TASK_TICK_NS);
 	set_reaped(task, TASK_MINOR_FAULTS, s.reaped_minor_faults);
@@ -129,17 +123,6 @@ static void read_memory(struct proc_reader *r, struct task *task, struct proc_ta
 	task->fresh |= TASK_HAS_RSS;
 }
 
-static void take_status(struct task *task, const struct task_status *s)
-{
-	task->autoreap = s->ignores_sigchld;
-	if (!s->have_memory)
-		return;
-	task->swapped = (int64_t)s->swapped;
-	task->peak_rss = (int64_t)s->peak_rss;
-	task->have |= TASK_HAS_SWAPPED;
-	task->fresh |= TASK_HAS_SWAPPED;
-}
-
 static void read_io(struct proc_reader *r, struct task *task, struct proc_task *p, bool keep)
 {
 	struct task_io io;
@@ -154,125 +137,6 @@ static void read_io(struct proc_reader *r, struct task *task, struct proc_task *
 	set_io(task, &io);
 }
 
-/* ------------------------------------------------------------------------------------- its threads */
-
-static void list_threads(struct proc_reader *r, struct task_table *t, struct task *task)
-{
-	char path[32];
-	if (task->nthreads < 2 || snprintf(path, sizeof(path), "%d/task", (int)task->pid) < 0 ||
-	    proc_list(r, path, &r->threads)) {
-		struct task_thread *thread = task_thread_get(task, task->pid);
-		if (thread)
-			thread->seen = t->pass;
-		return;
-	}
-	for (size_t i = 0; i < r->threads.n; i++) {
-		struct task_thread *thread = task_thread_get(task, r->threads.pids[i]);
-		if (thread)
-			thread->seen = t->pass;
-	}
-}
-
-/* For those who want single threads: name and CPU. */
-static void read_thread_stat(struct proc_reader *r, const struct task *task,
-			     struct task_thread *thread)
-{
-	struct task_stat s;
-	int once = -1;
-	if (proc_read(r, &once, false, task->pid, thread->tid, "stat") < 0 ||
-	    !task_parse_stat(r->text, &s))
-		return;
-	memcpy(thread->comm, s.comm, sizeof(thread->comm));
-	if (thread->runtime) {
-		task_split_cpu(s.user, s.system, thread->runtime, &thread->user, &thread->system);
-	} else {
-		thread->user = (int64_t)s.user * TASK_TICK_NS;
-		thread->system = (int64_t)s.system * TASK_TICK_NS;
-	}
-}
-
-/* Its status: context switches; of the main thread also what concerns all of the process. */
-static void read_thread_status(struct proc_reader *r, struct task *task, struct task_thread *thread,
-			       bool keep)
-{
-	struct task_status s;
-	if (proc_read(r, &thread->fd[PROC_STATUS], keep, task->pid, thread->tid, "status") <= 0)
-		return;
-	task_parse_status(r->text, &s);
-	if (s.have_switches) {
-		thread->voluntary = (int64_t)s.voluntary;
-		thread->involuntary = (int64_t)s.involuntary;
-	}
-	if (thread->tid == task->pid || s.have_memory)
-		take_status(task, &s);
-}
-
-/* One thread; false: it is gone. */
-static bool read_thread(struct proc_reader *r, struct task *task, struct task_thread *thread,
-			bool keep)
-{
-	uint64_t run = 0, delay, runs = 0;
-	bool ran = true;
-	if (r->schedstat) {
-		ssize_t n = proc_read(r, &thread->fd[PROC_SCHEDSTAT], keep, task->pid, thread->tid,
-				      "schedstat");
-		if (n == -ESRCH || n == -ENOENT)
-			return false;
-		if (n > 0 && task_parse_schedstat(r->text, &run, &delay, &runs)) {
-			ran = !thread->runs || run != thread->runtime || runs != thread->runs;
-			thread->run_delay = (int64_t)delay;
-			thread->runtime = run;
-			thread->runs = runs;
-		}
-	}
-	if (r->config.threads && ran)
-		read_thread_stat(r, task, thread);
-	if (r->slow && (ran || thread->tid == task->pid))
-		read_thread_status(r, task, thread, keep);
-	return true;
-}
-
-static void sum_threads(struct proc_reader *r, struct task *task)
-{
-	int64_t delay = task->dead_delay, voluntary = task->dead_voluntary,
-		involuntary = task->dead_involuntary;
-	for (size_t i = 0; i < task->nlisted; i++) {
-		delay += task->threads[i].run_delay;
-		voluntary += task->threads[i].voluntary;
-		involuntary += task->threads[i].involuntary;
-	}
-	if (r->schedstat)
-		set(task, TASK_RUN_DELAY, (uint64_t)delay);
-	if (!r->slow)
-		return;
-	set(task, TASK_VOLUNTARY, (uint64_t)voluntary);
-	set(task, TASK_INVOLUNTARY, (uint64_t)involuntary);
-}
-
-static void read_threads(struct proc_reader *r, struct task_table *t, struct task *task, bool keep)
-{
-	bool lost = false;
-	if (r->slow || (int64_t)task->nlisted != task->nthreads)
-		list_threads(r, t, task);
-	else
-		for (size_t i = 0; i < task->nlisted; i++)
-			task->threads[i].seen = t->pass;
-	for (size_t i = 0; i < task->nlisted; i++) {
-		struct task_thread *thread = &task->threads[i];
-		if (thread->seen != t->pass || read_thread(r, task, thread, keep))
-			continue;
-		thread->seen = t->pass - 1;
-		lost = true;
-	}
-	for (size_t i = 0; i < task->nlisted; i++)
-		if (task->threads[i].seen != t->pass)
-			proc_close_thread(r, &task->threads[i]);
-	task_threads_sweep(task, t->pass);
-	if (lost && !task->nlisted)
-		list_threads(r, t, task);
-	sum_threads(r, task);
-}
-
 /* ------------------------------------------------------------------------------------- a process */
 
 /* It slept: all that was read still holds, but for its memory, which others may take away. */
@@ -285,7 +149,7 @@ static void check_sleeper(struct proc_reader *r, struct task_table *t, struct pr
 	    proc_read(r, &once, false, e->pid, holder ? holder : e->pid, "status") <= 0)
 		return;
 	task_parse_status(r->text, &s);
-	take_status(e->task, &s);
+	proc_take_status(e->task, &s);
 	if (s.have_memory)
 		e->task->rss = (int64_t)s.rss;
 	task_changed(t, e->task);
@@ -317,7 +181,7 @@ static bool read_task(struct proc_reader *r, struct task_table *t, struct task *
 	if (clock)
 		refine_cpu(task, *clock);
 	r->slow |= !p->known;
-	read_threads(r, t, task, keep);
+	proc_read_threads(r, t, task, keep);
 	read_memory(r, task, p, keep);
 	read_io(r, task, p, keep);
 	r->slow = slow;
@@ -542,7 +406,7 @@ int task_read_zombie(const char *proc_root, struct task *task)
 	if (io_read_text(dir, "schedstat", text, sizeof(text)) > 0 &&
 	    task_parse_schedstat(text, &run, &delay, &runs) &&
 	    (int64_t)delay > task->own[TASK_RUN_DELAY])
-		set(task, TASK_RUN_DELAY, delay);
+		proc_set(task, TASK_RUN_DELAY, delay);
 	close(dir);
 	return 0;
 }

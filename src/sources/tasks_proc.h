@@ -70,6 +70,17 @@ ssize_t proc_read(struct proc_reader *r, int *fd, bool keep, pid_t pid, pid_t ti
 void proc_close_fd(struct proc_reader *r, int *fd);
 void proc_close_thread(struct proc_reader *r, struct task_thread *thread);
 void proc_close_task(struct proc_reader *r, struct task *task);
+static inline void proc_set(struct task *task, int counter, uint64_t value)
+{
+	task->own[counter] = value < INT64_MAX ? (int64_t)value : INT64_MAX;
+	task->have |= 1u << counter;
+	task->fresh |= 1u << counter;
+}
+
+/* Read its threads: run delay, and in slow passes context switches and what their status says of the process. */
+void proc_read_threads(struct proc_reader *r, struct task_table *t, struct task *task, bool keep);
+void proc_take_status(struct task *task, const struct task_status *s);
+
 /* Raise the soft limit of open files and say how many may be kept. */
 size_t proc_fd_limit(void);
 
