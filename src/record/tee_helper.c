@@ -37,6 +37,7 @@ static int64_t number(const char *line, regoff_t from, regoff_t to)
 static void look_at_line(struct tee_matcher *m, uint64_t now_ns)
 {
 	regmatch_t at[2] = { { .rm_so = 0, .rm_eo = (regoff_t)m->len }, { -1, -1 } };
+	m->line[m->len] = '\0'; /* REG_STARTEND needs none; sanitizers read up to one */
 	if (regexec(m->regex, m->line, 2, at, REG_STARTEND))
 		return;
 	int64_t index = m->regex->re_nsub ? number(m->line, at[1].rm_so, at[1].rm_eo) : -1;

@@ -28,8 +28,8 @@ struct tee_matcher {
 	struct ring_writer *ring; /* NULL: nothing is kept */
 	uint64_t last_ns;         /* of the last match; 0: none yet */
 	int64_t count;
-	size_t len; /* of the line so far; at most TEE_LINE_MAX */
-	char line[TEE_LINE_MAX];
+	size_t len;                  /* of the line so far; at most TEE_LINE_MAX */
+	char line[TEE_LINE_MAX + 1]; /* with a NUL behind it while it is looked at */
 };
 
 void tee_matcher_add(struct tee_matcher *m, const char *data, size_t n, uint64_t now_ns);
