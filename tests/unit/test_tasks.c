@@ -407,6 +407,9 @@ static void daemons_are_found(struct tasks *t)
 	assert_int_equal(pipe(fds), 0);
 	struct live l = live_start(daemonise, fds);
 	assert_int_equal(read(fds[0], &pid, sizeof(pid)), (int)sizeof(pid));
+	/* While it changes its parent, a reading may miss it; a later one does not. */
+	for (int i = 0; i < 100 && !read_and_find(t, pid); i++)
+		usleep(10000);
 	for (int i = 0; i < 3; i++) {
 		struct task *task = read_and_find(t, pid);
 		assert_non_null(task);
