@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # How to ask a tool for its version, where it is not --version.
@@ -69,6 +70,17 @@ def gpus():
     return "; ".join(subprocess.run(ask, capture_output=True, text=True, check=False).stdout.splitlines()) or None
 
 
+def cores_used(seconds=2):
+    """Cores in use by anything on this machine, over so long."""
+    def used():
+        user, nice, system = first("/proc/stat", r"^cpu +(\d+ \d+ \d+)").split()
+        return (int(user) + int(nice) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    before = used()
+    time.sleep(seconds)
+    return (used() - before) / seconds
+
+
 def lines(*tools):
     """The description, a line each; what is not known is left out."""
     memory = first("/proc/meminfo", r"^MemTotal:\s*(\d+)")
@@ -80,7 +92,7 @@ def lines(*tools):
         "gpu": gpus(),
         "kernel": f"{platform.system()} {platform.release()}",
         "system": first("/etc/os-release", r'^PRETTY_NAME="?([^"\n]*)'),
-        "load": f"{os.getloadavg()[0]:.1f} before the first run",
+        "others": f"used {cores_used():.2f} cores before the first run",
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
         "python": torch_version(),
     }
