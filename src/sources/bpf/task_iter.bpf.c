@@ -85,6 +85,10 @@ struct pid {
 	struct upid numbers[1];
 };
 
+struct list_head {
+	struct list_head *next, *prev;
+};
+
 struct task_struct {
 	unsigned int flags;
 	int exit_state;
@@ -93,6 +97,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct task_struct *real_parent, *group_leader;
 	struct pid *thread_pid;
+	struct list_head thread_node; /* the threads of its process, and the head of their list */
 	struct signal_struct *signal;
 	struct sighand_struct *sighand;
 	struct sched_entity se;
@@ -352,7 +357,8 @@ int task_iter(struct bpf_iter__task *ctx)
 	/* Who slept and is no member has not become one. */
 	if (idle && !constants.all && !bit_is_set(p->member, (unsigned int)task->tgid))
 		return 0;
-	if (idle && main && (task->flags & PF_KTHREAD || task->signal->nr_threads == 1)) {
+	/* It is the only one of its process: before and behind it stands the head of the list. */
+	if (idle && main && task->thread_node.next == task->thread_node.prev) {
 		skip(p, task);
 		return 0;
 	}
